@@ -1,0 +1,15 @@
+// Package adapter says how the command line of an agent is started, prompted,
+// watched and stopped, mostly as data. The supervisor acts on it.
+package adapter
+
+// Evidence grades how something about an agent is known, best first.
+type Evidence string
+
+// The grades of evidence.
+const (
+	ByProtocol   Evidence = "protocol"   // the agent said so on its link
+	ByHook       Evidence = "hook"       // a hook of the agent's ran
+	ByTranscript Evidence = "transcript" // it stands in the agent's session file
+	ByScreen     Evidence = "screen"     // concluded from the terminal
+	ByNone       Evidence = "none"       // nothing was seen
+)

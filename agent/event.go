@@ -1,0 +1,58 @@
+package agent
+
+import (
+	"encoding/json"
+
+	"muntin/agent/llm"
+)
+
+// An EventType names an event of a run.
+type EventType string
+
+// The events of a run, in the order of Pi 1.6: agent_start, then turns of
+// messages and tool executions, agent_end, and settled exactly once per run
+// when nothing automatic will follow.
+const (
+	EventAgentStart    EventType = "agent_start"
+	EventTurnStart     EventType = "turn_start"
+	EventMessageStart  EventType = "message_start"
+	EventMessageUpdate EventType = "message_update"
+	EventMessageEnd    EventType = "message_end"
+	EventToolStart     EventType = "tool_execution_start"
+	EventToolUpdate    EventType = "tool_execution_update"
+	EventToolEnd       EventType = "tool_execution_end"
+	EventTurnEnd       EventType = "turn_end"
+	EventAgentEnd      EventType = "agent_end"
+	EventQueue         EventType = "queue_update"
+	EventRetry         EventType = "auto_retry_start"
+	EventSettled       EventType = "agent_settled"
+)
+
+// An Event is one thing that happened in a run. Which fields count is told by Type.
+type Event struct {
+	Type EventType `json:"type"`
+
+	Message *llm.Message `json:"message,omitempty"`               // message_*, turn_end
+	Stream  *llm.Event   `json:"assistantMessageEvent,omitempty"` // message_update
+
+	ToolCallID string          `json:"toolCallId,omitempty"`
+	ToolName   string          `json:"toolName,omitempty"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	Partial    *ToolResult     `json:"partialResult,omitempty"`
+	Result     *ToolResult     `json:"result,omitempty"`
+	IsError    bool            `json:"isError,omitempty"`
+	DurationMS int64           `json:"durationMs,omitempty"`
+
+	ToolResults []llm.Message `json:"toolResults,omitempty"` // turn_end
+	Messages    []llm.Message `json:"messages,omitempty"`    // agent_end: what this run added
+	WillRetry   bool          `json:"willRetry,omitempty"`   // agent_end
+
+	Steering []string `json:"steering,omitempty"` // queue_update
+	FollowUp []string `json:"followUp,omitempty"`
+
+	Attempt int    `json:"attempt,omitempty"` // auto_retry_start
+	DelayMS int64  `json:"delayMs,omitempty"`
+	Error   string `json:"errorMessage,omitempty"`
+
+	Aborted bool `json:"aborted,omitempty"` // agent_settled
+}

@@ -1,0 +1,275 @@
+package pty
+
+import (
+	"encoding/json"
+	"time"
+
+	"muntin/agent/adapter"
+)
+
+// ProtocolVersion is what hello answers. docs/protocol.md describes it.
+const ProtocolVersion = 1
+
+// A MessageKind says what a message wants of the agent.
+type MessageKind string
+
+// The kinds of messages. A prompt waits until the agent is idle; a steer goes
+// into the running turn; a followup waits for the end of the turn; an abort
+// ends the turn.
+const (
+	KindPrompt   MessageKind = "prompt"
+	KindSteer    MessageKind = "steer"
+	KindFollowUp MessageKind = "followup"
+	KindAbort    MessageKind = "abort"
+)
+
+// A Message is something sent to an agent: one file of its inbox. The ID is a
+// ULID; a message is delivered exactly once by it.
+type Message struct {
+	ID   string      `json:"id"`
+	Kind MessageKind `json:"kind"`
+	Text string      `json:"text,omitempty"`
+	From string      `json:"from,omitempty"` // "user", "orchestrator" or an agent's name
+	Task string      `json:"task,omitempty"` // the task it is about
+	Time time.Time   `json:"time"`
+}
+
+// A MessageState is how far a message has come.
+type MessageState string
+
+// The states of a message, in their order. Done and failed are ends.
+const (
+	StateQueued    MessageState = "queued"
+	StateHeld      MessageState = "held"
+	StateDelivered MessageState = "delivered"
+	StateAccepted  MessageState = "accepted"
+	StateDone      MessageState = "done"
+	StateFailed    MessageState = "failed"
+)
+
+// Ended reports whether nothing more will happen to the message.
+func (s MessageState) Ended() bool { return s == StateDone || s == StateFailed }
+
+// Reached reports whether s is at or behind want on the way queued → done.
+func (s MessageState) Reached(want MessageState) bool { return rank[s] >= rank[want] }
+
+//nolint:gochecknoglobals // a constant table
+var rank = map[MessageState]int{
+	StateQueued: 1, StateHeld: 1, StateDelivered: 2, StateAccepted: 3, StateDone: 4, StateFailed: 4,
+}
+
+// An AgentState is what the agent is doing, as far as its supervisor saw.
+type AgentState string
+
+// What an agent is doing. Unknown is an honest answer.
+const (
+	AgentStarting AgentState = "starting"
+	AgentIdle     AgentState = "idle"
+	AgentWorking  AgentState = "working"
+	AgentExited   AgentState = "exited"
+	AgentUnknown  AgentState = "unknown"
+)
+
+// An EventKind names a line of events.jsonl.
+type EventKind string
+
+// What a supervisor sees and writes down.
+const (
+	EventStart            EventKind = "start"
+	EventReady            EventKind = "ready"
+	EventMessage          EventKind = "message"
+	EventTurnStart        EventKind = "turn_start"
+	EventTool             EventKind = "tool"
+	EventCheckpoint       EventKind = "checkpoint"
+	EventCheckpointFailed EventKind = "checkpoint_failed"
+	EventTurnEnd          EventKind = "turn_end"
+	EventExit             EventKind = "exit"
+)
+
+// An Event is one line of events.jsonl. Seq counts from 1 without gaps, across
+// restarts of the supervisor. A turn's checkpoint is written before its
+// turn_end, so whoever reads a turn_end finds the commit in it.
+type Event struct {
+	Seq  int64     `json:"seq"`
+	Time time.Time `json:"time"`
+	Kind EventKind `json:"kind"`
+	Turn int       `json:"turn,omitempty"` // counts from 1, across restarts
+
+	Start      *StartInfo      `json:"start,omitempty"`
+	Ready      *ReadyInfo      `json:"ready,omitempty"`
+	Message    *MessageInfo    `json:"message,omitempty"`
+	TurnStart  *TurnStartInfo  `json:"turn_start,omitempty"`
+	Tool       *ToolInfo       `json:"tool,omitempty"`
+	Checkpoint *CheckpointInfo `json:"checkpoint,omitempty"`
+	TurnEnd    *TurnEndInfo    `json:"turn_end,omitempty"`
+	Exit       *ExitInfo       `json:"exit,omitempty"`
+	Error      string          `json:"error,omitempty"` // checkpoint_failed
+}
+
+// StartInfo tells what was started.
+type StartInfo struct {
+	Argv     []string `json:"argv"`
+	Dir      string   `json:"dir"`
+	PID      int      `json:"pid"` // the supervisor's
+	ChildPID int      `json:"child_pid"`
+	Adapter  string   `json:"adapter"`
+}
+
+// ReadyInfo tells how it was seen that the agent takes prompts.
+type ReadyInfo struct {
+	Source adapter.Evidence `json:"source"`
+}
+
+// MessageInfo is a step in a message's life.
+type MessageInfo struct {
+	ID       string           `json:"id"`
+	Kind     MessageKind      `json:"kind"`
+	State    MessageState     `json:"state"`
+	From     string           `json:"from,omitempty"`
+	Task     string           `json:"task,omitempty"`
+	Text     string           `json:"text,omitempty"` // with queued only
+	Evidence adapter.Evidence `json:"evidence,omitempty"`
+	Why      string           `json:"why,omitempty"` // held, failed
+}
+
+// TurnStartInfo names the message that began a turn; empty for a turn that a
+// person began in the pane.
+type TurnStartInfo struct {
+	Message string           `json:"message,omitempty"`
+	Task    string           `json:"task,omitempty"`
+	Source  adapter.Evidence `json:"source"`
+}
+
+// ToolInfo is one tool call of a turn, where the agent tells of them.
+type ToolInfo struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary,omitempty"` // one line: the command, the path
+	IsError bool   `json:"is_error,omitempty"`
+	MS      int64  `json:"ms,omitempty"`
+}
+
+// CheckpointInfo names the checkpoint of a turn.
+type CheckpointInfo struct {
+	ID     int    `json:"id"` // its number on the agent's chain
+	Commit string `json:"commit"`
+	Tree   string `json:"tree"`
+	Ref    string `json:"ref"`
+	Files  int    `json:"files"` // changed since the checkpoint before
+	Cause  string `json:"cause"`
+}
+
+// A TurnReason says how a turn ended.
+type TurnReason string
+
+// How a turn ended.
+const (
+	TurnDone    TurnReason = "done"
+	TurnError   TurnReason = "error"
+	TurnAborted TurnReason = "aborted"
+	TurnExited  TurnReason = "exited" // the agent's process ended in the turn
+)
+
+// TurnEndInfo tells how a turn ended and what it used.
+type TurnEndInfo struct {
+	Message    string           `json:"message,omitempty"`
+	Task       string           `json:"task,omitempty"`
+	Reason     TurnReason       `json:"reason"`
+	Error      string           `json:"error,omitempty"`
+	Text       string           `json:"text,omitempty"` // the agent's last words, at most 4 KiB
+	Entry      string           `json:"entry,omitempty"`
+	DurationMS int64            `json:"duration_ms"`
+	Usage      *Usage           `json:"usage,omitempty"`
+	Checkpoint *CheckpointInfo  `json:"checkpoint,omitempty"`
+	Source     adapter.Evidence `json:"source"`
+}
+
+// Usage counts what a turn used, where the agent tells.
+type Usage struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cache_read,omitempty"`
+	CacheWrite int `json:"cache_write,omitempty"`
+}
+
+// ExitInfo tells how the agent's process ended.
+type ExitInfo struct {
+	Code   int    `json:"code"`
+	Signal string `json:"signal,omitempty"`
+}
+
+// An Op names a request on the supervisor's socket.
+type Op string
+
+// The requests. Attach turns the connection into the built-in agent's link:
+// the supervisor sends deliver frames on it and takes report frames from it.
+const (
+	OpHello     Op = "hello"
+	OpStatus    Op = "status"
+	OpSend      Op = "send"
+	OpSubscribe Op = "subscribe"
+	OpStop      Op = "stop"
+	OpAttach    Op = "attach"
+	OpDeliver   Op = "deliver"
+	OpReport    Op = "report"
+)
+
+// A Frame is one line on the socket, in either direction.
+type Frame struct {
+	ID      int64    `json:"id,omitempty"` // a reply carries its request's
+	Op      Op       `json:"op,omitempty"`
+	Version int      `json:"version,omitempty"`
+	OK      bool     `json:"ok,omitempty"`
+	Error   string   `json:"error,omitempty"`
+	From    int64    `json:"from,omitempty"` // subscribe: the first seq wanted
+	Message *Message `json:"message,omitempty"`
+	Status  *Status  `json:"status,omitempty"`
+	Event   *Event   `json:"event,omitempty"`
+	Report  *Report  `json:"report,omitempty"`
+}
+
+// Status is a supervisor's answer to what the agent does now.
+type Status struct {
+	Run     string           `json:"run"`
+	Agent   string           `json:"agent"`
+	PID     int              `json:"pid"`
+	State   AgentState       `json:"state"`
+	Since   time.Time        `json:"since"`
+	Source  adapter.Evidence `json:"source"`
+	Turn    int              `json:"turn"`
+	Message string           `json:"message,omitempty"`
+	Task    string           `json:"task,omitempty"`
+	Queued  int              `json:"queued"`
+	Seq     int64            `json:"seq"`
+}
+
+// A ReportKind names what the built-in agent tells its supervisor.
+type ReportKind string
+
+// What the built-in agent reports on its link.
+const (
+	ReportReady     ReportKind = "ready"
+	ReportAccepted  ReportKind = "accepted"
+	ReportRefused   ReportKind = "refused"
+	ReportTurnStart ReportKind = "turn_start"
+	ReportTool      ReportKind = "tool"
+	ReportTurnEnd   ReportKind = "turn_end"
+)
+
+// A Report is one of the built-in agent's statements. Message is the id of the
+// message it is about, empty for a turn that a person began in the pane.
+type Report struct {
+	Kind    ReportKind   `json:"kind"`
+	Message string       `json:"message,omitempty"`
+	Why     string       `json:"why,omitempty"` // refused
+	Tool    *ToolInfo    `json:"tool,omitempty"`
+	TurnEnd *TurnEndInfo `json:"turn_end,omitempty"`
+}
+
+// encode makes one line of a frame.
+func encode(f Frame) ([]byte, error) {
+	line, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}

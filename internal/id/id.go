@@ -1,0 +1,52 @@
+// Package id makes and checks the identifiers muntin uses: ULIDs for things
+// that are made (messages, runs' journal entries) and short names for things
+// that people name (runs, agents, roles, tasks).
+package id
+
+import (
+	"crypto/rand"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// MaxName is the longest name accepted, in bytes.
+const MaxName = 32
+
+var nameRE = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// New returns a ULID for the moment t: 26 characters that sort by time.
+// See https://github.com/ulid/spec.
+func New(t time.Time) string {
+	return ulid.MustNew(ulid.Timestamp(t), rand.Reader).String()
+}
+
+// Valid reports whether s is a ULID as New makes them.
+func Valid(s string) bool {
+	_, err := ulid.ParseStrict(s)
+	return err == nil
+}
+
+// Time returns the moment that is written in a ULID.
+func Time(s string) (time.Time, error) {
+	u, err := ulid.ParseStrict(s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading the time of id %q: %w", s, err)
+	}
+	return ulid.Time(u.Time()), nil
+}
+
+// CheckName returns an error that names what the name is for unless name is
+// a lower-case letter or digit followed by at most 31 letters, digits and
+// hyphens. Such a name is safe in file names, git refs, tmux targets and argv.
+func CheckName(what, name string) error {
+	if nameRE.MatchString(name) {
+		return nil
+	}
+	if name == "" {
+		return fmt.Errorf("%s name is empty", what)
+	}
+	return fmt.Errorf("%s name %q: want a letter or digit, then at most %d of a-z, 0-9 and '-'", what, name, MaxName-1)
+}

@@ -1,0 +1,68 @@
+// Package term is what muntin knows about the terminal it prints to: streams
+// with their size and colours, the theme, tables, and the cleaning of foreign
+// text before it is shown.
+package term
+
+import (
+	"io"
+	"os"
+
+	"github.com/charmbracelet/colorprofile"
+	xterm "golang.org/x/term"
+)
+
+// Streams are a command's standard streams. Out and Err bring colours down to
+// what the terminal can show, to none at all when it is a file or NO_COLOR is
+// set, so everything may be written with full styles.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+
+	InTTY  bool
+	OutTTY bool
+	width  int
+	height int
+}
+
+// DefaultWidth and DefaultHeight are used where no terminal tells its size.
+const (
+	DefaultWidth  = 80
+	DefaultHeight = 24
+)
+
+// System wraps the process's own streams. environ is os.Environ().
+func System(environ []string) Streams {
+	s := Streams{
+		In:     os.Stdin,
+		Out:    colorprofile.NewWriter(os.Stdout, environ),
+		Err:    colorprofile.NewWriter(os.Stderr, environ),
+		InTTY:  xterm.IsTerminal(int(os.Stdin.Fd())),
+		OutTTY: xterm.IsTerminal(int(os.Stdout.Fd())),
+	}
+	if s.OutTTY {
+		s.width, s.height, _ = xterm.GetSize(int(os.Stdout.Fd()))
+	}
+	return s
+}
+
+// Plain makes streams without a terminal from any reader and writers, for
+// tests and pipes.
+func Plain(in io.Reader, out, err io.Writer) Streams {
+	return Streams{In: in, Out: out, Err: err}
+}
+
+// Size is the terminal's size in cells, with defaults where it has none.
+func (s Streams) Size() (width, height int) {
+	width, height = s.width, s.height
+	if width <= 0 {
+		width = DefaultWidth
+	}
+	if height <= 0 {
+		height = DefaultHeight
+	}
+	return width, height
+}
+
+// Interactive reports whether a person can answer questions and watch a screen.
+func (s Streams) Interactive() bool { return s.InTTY && s.OutTTY }
