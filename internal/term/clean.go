@@ -10,10 +10,11 @@ import (
 
 // Clean makes foreign text safe to print on a terminal as one or more lines:
 // escape sequences go, other control characters but line feed and tab become
-// U+FFFD, and so do bytes that are not UTF-8 and the marks that reorder text.
+// U+FFFD, and so do runs of bytes that are not UTF-8 and the marks that reorder
+// text.
 func Clean(s string) string {
-	s = ansi.Strip(s)
-	if utf8.ValidString(s) && strings.IndexFunc(s, unsafeRune) < 0 {
+	s = ansi.Strip(strings.ToValidUTF8(s, string(utf8.RuneError)))
+	if strings.IndexFunc(s, unsafeRune) < 0 {
 		return s
 	}
 	var b strings.Builder

@@ -1,0 +1,71 @@
+package orchestrator
+
+import (
+	"time"
+
+	"muntin/agent/pty"
+)
+
+// An InputKind names what happened.
+type InputKind string
+
+// What can happen to a run.
+const (
+	InputBoard  InputKind = "board"  // the board was read
+	InputAgent  InputKind = "agent"  // an agent's log has a new line
+	InputResult InputKind = "result" // an effect came to its end
+)
+
+// An Input is one thing that happened. All inputs of a run are in its journal.
+type Input struct {
+	Kind  InputKind  `json:"kind"`
+	Time  time.Time  `json:"time"`
+	Rev   int64      `json:"rev,omitempty"` // board, and results that read it
+	Tasks []Task     `json:"tasks,omitempty"`
+	Agent string     `json:"agent,omitempty"`
+	Event *pty.Event `json:"event,omitempty"`
+
+	Key    string  `json:"key,omitempty"`
+	Result *Result `json:"result,omitempty"`
+}
+
+// A Result tells how an effect ended. OK means what was wanted is so; else
+// Error, or Output and Conflicts, say why not.
+type Result struct {
+	OK        bool     `json:"ok"`
+	Error     string   `json:"error,omitempty"`
+	Output    string   `json:"output,omitempty"`
+	Commit    string   `json:"commit,omitempty"`
+	Conflicts []string `json:"conflicts,omitempty"`
+	State     string   `json:"state,omitempty"` // of a message
+}
+
+// An EffectKind names something to be done.
+type EffectKind string
+
+// What the orchestrator does.
+const (
+	EffectClaim    EffectKind = "claim"     // write the claim on the board
+	EffectPrepare  EffectKind = "prepare"   // bring the agent's worktree to the run's branch
+	EffectSend     EffectKind = "send"      // send a message to the agent
+	EffectCheck    EffectKind = "check"     // run a task's check in the agent's worktree
+	EffectMerge    EffectKind = "merge"     // commit the checked tree and merge it
+	EffectMark     EffectKind = "mark"      // write a task's state on the board
+	EffectRunCheck EffectKind = "run-check" // run the run's check on the merged result
+)
+
+// An Effect is one thing to be done. Carrying it out twice does no harm. Key
+// names it in the journal and in its result; ID is a ULID that the loop gives
+// it when it is journalled, so that a message sent again is the same message.
+type Effect struct {
+	Key   string          `json:"key"`
+	ID    string          `json:"id,omitempty"`
+	Kind  EffectKind      `json:"kind"`
+	Task  string          `json:"task,omitempty"`
+	Agent string          `json:"agent,omitempty"`
+	Text  string          `json:"text,omitempty"`    // send: the message; check, run-check: the command; merge: the subject
+	Msg   pty.MessageKind `json:"message,omitempty"` // send
+	Tree  string          `json:"tree,omitempty"`    // merge
+	State TaskState       `json:"state,omitempty"`   // mark
+	Why   string          `json:"why,omitempty"`     // mark: the reason
+}

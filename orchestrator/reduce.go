@@ -1,0 +1,160 @@
+package orchestrator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"muntin/agent/pty"
+)
+
+// Reduce makes the next state and what is to be done from a state and an
+// input. It is pure: the same arguments give the same results, and s is left
+// as it was.
+func Reduce(s State, in Input) (State, []Effect) {
+	r := &step{state: s.clone(), now: in.Time}
+	switch in.Kind {
+	case InputBoard:
+		r.board(in.Rev, in.Tasks)
+	case InputAgent:
+		if in.Event != nil {
+			r.agent(in.Agent, *in.Event)
+		}
+	case InputResult:
+		if in.Tasks != nil {
+			r.board(in.Rev, in.Tasks)
+		}
+		if in.Result != nil {
+			r.result(in.Key, *in.Result)
+		}
+	}
+	r.schedule()
+	r.phase()
+	return r.state, r.effects
+}
+
+// A step is one call of Reduce at work.
+type step struct {
+	state   State
+	now     time.Time
+	effects []Effect
+}
+
+// emit adds an effect and returns its key.
+func (r *step) emit(e Effect) string {
+	r.state.Effects++
+	e.Key = strings.TrimSuffix(fmt.Sprintf("%d-%s-%s", r.state.Effects, e.Kind, e.Task), "-")
+	r.effects = append(r.effects, e)
+	return e.Key
+}
+
+func (r *step) tell(f Fact) {
+	f.Time = r.now
+	r.state.Facts = append(r.state.Facts, f)
+	if n := len(r.state.Facts); n > maxFacts {
+		r.state.Facts = r.state.Facts[n-maxFacts:]
+	}
+}
+
+// move takes a task to its next stage, which waits for the effect of key.
+func (r *step) move(w Work, stage Stage, key string) {
+	w.Stage, w.Key, w.Since = stage, key, r.now
+	r.state.Work[w.Task] = w
+}
+
+// free lets go of a task: its agent can get another.
+func (r *step) free(w Work) {
+	delete(r.state.Work, w.Task)
+	if a, ok := r.state.Agents[w.Agent]; ok && a.Task == w.Task {
+		a.Task = ""
+		r.state.Agents[w.Agent] = a
+	}
+}
+
+// board takes a newer reading of the board. What a person did to a task that
+// an agent has, is told to the agent.
+func (r *step) board(rev int64, tasks []Task) {
+	if rev <= r.state.Rev {
+		return
+	}
+	r.state.Rev, r.state.Tasks = rev, tasks
+	for _, name := range r.state.Order {
+		w, ok := r.state.Work[r.state.Agents[name].Task]
+		if !ok || w.Stage == StageClaiming || w.Stage == StageMarking {
+			continue
+		}
+		task, found := r.state.Task(w.Task)
+		switch {
+		case !found:
+			r.takeAway(w, "was removed from the board")
+		case task.State == TaskActive:
+			r.tellChange(w, task)
+		case task.State == TaskDone:
+			r.takeAway(w, "was ticked on the board")
+		default:
+			r.takeAway(w, "was set to "+string(task.State)+" on the board")
+		}
+	}
+}
+
+func (r *step) takeAway(w Work, why string) {
+	r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s %s: %s stops working on it", w.Task, why, w.Agent)})
+	r.emit(Effect{Kind: EffectSend, Agent: w.Agent, Task: w.Task, Msg: pty.KindAbort, Text: "Task ^" + w.Task + " " + why + "."})
+	r.free(w)
+}
+
+func (r *step) tellChange(w Work, task Task) {
+	text := task.Text + "\n" + task.Body
+	if text == w.Text {
+		return
+	}
+	if w.Stage == StageWorking {
+		r.emit(Effect{Kind: EffectSend, Agent: w.Agent, Task: w.Task, Msg: pty.KindSteer, Text: changeText(w.Text, text, w.Task)})
+		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s was changed on the board: told %s", w.Task, w.Agent)})
+	}
+	w.Text = text
+	r.state.Work[w.Task] = w
+}
+
+// phase says where the run stands after a step, and starts the run's own
+// check when the last task is done.
+func (r *step) phase() {
+	s := &r.state
+	open, held := s.Count(TaskOpen), s.Count(TaskBlocked)+s.Count(TaskWaiting)
+	switch {
+	case s.Rev == 0:
+		s.Phase = PhaseStarting
+	case len(s.Work) > 0 || s.RunCheck.Key != "" || s.Count(TaskActive) > 0:
+		s.Phase = PhaseRunning
+	case open > 0 && r.anyReady() && r.workersLeft():
+		s.Phase = PhaseRunning
+	case open > 0 || held > 0 || len(s.Tasks) == 0:
+		s.Phase = PhaseWaiting
+	case s.Settings.RunCheck != "" && !s.RunCheck.Done:
+		s.RunCheck.Key = r.emit(Effect{Kind: EffectRunCheck, Text: s.Settings.RunCheck})
+		s.Phase = PhaseRunning
+	case s.RunCheck.Done && !s.RunCheck.Passed:
+		s.Phase = PhaseWaiting
+	default:
+		s.Phase = PhaseDone
+	}
+}
+
+func (r *step) anyReady() bool {
+	for _, t := range r.state.Tasks {
+		if t.Ready {
+			return true
+		}
+	}
+	return false
+}
+
+// workersLeft tells whether an agent that takes tasks is still alive.
+func (r *step) workersLeft() bool {
+	for _, a := range r.state.Agents {
+		if a.Role == RoleWorker && a.State != pty.AgentExited {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,175 @@
+package orchestrator
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"muntin/agent/pty"
+)
+
+// A TaskState is a task's mark on the board.
+type TaskState string
+
+// The marks of the board.
+const (
+	TaskOpen      TaskState = "open"
+	TaskActive    TaskState = "active"
+	TaskDone      TaskState = "done"
+	TaskBlocked   TaskState = "blocked"
+	TaskCancelled TaskState = "cancelled"
+	TaskWaiting   TaskState = "waiting"
+)
+
+// A Task is one task of the board as the reducer needs it, in document order.
+type Task struct {
+	ID       string    `json:"id"`
+	Text     string    `json:"text"`
+	Body     string    `json:"body,omitempty"`
+	State    TaskState `json:"state"`
+	Names    []string  `json:"names,omitempty"` // @names: an agent, a role, or who claimed it
+	After    []string  `json:"after,omitempty"`
+	Check    string    `json:"check,omitempty"`
+	Priority int       `json:"priority,omitempty"` // 1 is first; 0 is none
+	Ready    bool      `json:"ready,omitempty"`    // open, and nothing it depends on is missing
+	Group    bool      `json:"group,omitempty"`    // done when its children are; never given out
+	Reason   string    `json:"reason,omitempty"`
+}
+
+// A Stage is how far the run has come with a task.
+type Stage string
+
+// The stages of a task that an agent has.
+const (
+	StageClaiming  Stage = "claiming"
+	StagePreparing Stage = "preparing"
+	StagePrompting Stage = "prompting"
+	StageWorking   Stage = "working"
+	StageChecking  Stage = "checking"
+	StageMerging   Stage = "merging"
+	StageMarking   Stage = "marking"
+)
+
+// Work is what the run does about one task.
+type Work struct {
+	Task    string
+	Agent   string
+	Stage   Stage
+	Attempt int    // checks and merges that failed so far
+	Text    string // the task as the agent was told it
+	Tree    string // the checkpoint that is being checked or merged
+	Key     string // the effect it waits for; empty while the agent works
+	Since   time.Time
+}
+
+// An Agent is one agent of the run as its event log shows it.
+type Agent struct {
+	Name       string
+	Role       string
+	Isolated   bool // it has a worktree of its own: its work is merged
+	State      pty.AgentState
+	Since      time.Time
+	Source     string
+	Turn       int
+	Task       string // the task it was given
+	Seq        int64  // the last event seen
+	Checkpoint *pty.CheckpointInfo
+	Tokens     int
+	Doing      string // its latest tool call, in a line
+	Note       string
+}
+
+// A Phase says where the whole run stands.
+type Phase string
+
+// The phases of a run. It waits when nothing can go on without a person.
+const (
+	PhaseStarting Phase = "starting"
+	PhaseRunning  Phase = "running"
+	PhaseDone     Phase = "done"
+	PhaseWaiting  Phase = "waiting"
+)
+
+// Settings are what a run was started with, as far as decisions need it.
+type Settings struct {
+	Run      string
+	Attempts int    // failed checks before a task is blocked
+	Check    string // the default check of a task
+	RunCheck string // the check of the merged result
+	Branch   string // where checked work is merged to
+}
+
+// A Fact is a line of the run's story, for people.
+type Fact struct {
+	Time  time.Time
+	Agent string
+	Good  bool
+	Bad   bool
+	Text  string
+}
+
+// maxFacts bounds the story that is kept in memory; the journal has all of it.
+const maxFacts = 200
+
+// A State is all that the reducer knows. It is a value: Reduce never changes
+// the one that it was given.
+type State struct {
+	Settings Settings
+	Order    []string // agents in the recipe's order
+	Agents   map[string]Agent
+	Tasks    []Task
+	Rev      int64 // which reading of the board Tasks is
+	Work     map[string]Work
+	Effects  int // how many effects there have been; makes their keys
+	Phase    Phase
+	RunCheck RunCheck
+	Facts    []Fact
+}
+
+// RunCheck is the check of the merged result.
+type RunCheck struct {
+	Key    string // while it runs
+	Commit string // what was checked
+	Done   bool
+	Passed bool
+	Output string
+}
+
+// NewState is the state before the first input.
+func NewState(settings Settings, agents []Agent) State {
+	s := State{Settings: settings, Agents: map[string]Agent{}, Work: map[string]Work{}, Phase: PhaseStarting}
+	for _, a := range agents {
+		a.State = pty.AgentStarting
+		s.Order = append(s.Order, a.Name)
+		s.Agents[a.Name] = a
+	}
+	return s
+}
+
+// Task returns the board's task of an id.
+func (s State) Task(id string) (Task, bool) {
+	i := slices.IndexFunc(s.Tasks, func(t Task) bool { return t.ID == id })
+	if i < 0 {
+		return Task{}, false
+	}
+	return s.Tasks[i], true
+}
+
+// Count returns how many of the tasks that are given out are in a state.
+func (s State) Count(state TaskState) int {
+	n := 0
+	for _, t := range s.Tasks {
+		if !t.Group && t.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// clone copies what a step of the reducer may change.
+func (s State) clone() State {
+	s.Agents = maps.Clone(s.Agents)
+	s.Work = maps.Clone(s.Work)
+	s.Facts = slices.Clip(s.Facts)
+	return s
+}

@@ -1,0 +1,63 @@
+package orchestrator
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxCheckOutput is how much of a failed check's output an agent is sent, in bytes.
+const maxCheckOutput = 8 << 10
+
+// taskText is the prompt that gives a task to an agent.
+func taskText(t Task, check string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Task: ^%s %s\n", t.ID, t.Text)
+	if body := strings.TrimSpace(t.Body); body != "" {
+		b.WriteString("\n" + body + "\n")
+	}
+	b.WriteString("\nWork on this task only, in the present folder: it is a git worktree of your own. " +
+		"Leave the board's files (PLAN.md, TODO.md) alone, and do not commit: your files are taken as they are when you finish. ")
+	if check == "" {
+		b.WriteString("End your turn when the task is done.\n")
+	} else {
+		fmt.Fprintf(&b, "End your turn when the task is done; then this is run to check it:\n\n    %s\n", check)
+	}
+	return b.String()
+}
+
+// checkText sends the output of a failed check back.
+func checkText(task, command string, res Result) string {
+	out := strings.TrimRight(tailOf(res.Output, maxCheckOutput), "\n")
+	return fmt.Sprintf("The check of ^%s failed: %s\n\n    $ %s\n%s\n\nRepair it, then end your turn; the check will be run again.\n",
+		task, res.Error, command, indent(out))
+}
+
+func conflictText(task, branch string, paths []string) string {
+	return fmt.Sprintf("Your work on ^%s cannot be merged to %s: others changed the same lines in\n\n%s\n\n"+
+		"Run `git merge %s` here, settle the conflicts so that both changes keep their meaning, commit the merge, and end your turn.\n",
+		task, branch, indent(strings.Join(paths, "\n")), branch)
+}
+
+func changeText(before, after, task string) string {
+	return fmt.Sprintf("A person changed task ^%s on the board while you work on it. It said:\n\n%s\n\nNow it says:\n\n%s\n",
+		task, indent(strings.TrimSpace(before)), indent(strings.TrimSpace(after)))
+}
+
+func indent(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// tailOf keeps the last n bytes of s, from the start of a line where it can.
+func tailOf(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	if _, rest, ok := strings.Cut(s, "\n"); ok {
+		s = rest
+	}
+	return "[…]\n" + strings.ToValidUTF8(s, "")
+}
