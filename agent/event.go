@@ -25,14 +25,19 @@ const (
 	EventAgentEnd      EventType = "agent_end"
 	EventQueue         EventType = "queue_update"
 	EventRetry         EventType = "auto_retry_start"
+	EventRetryEnd      EventType = "auto_retry_end"
 	EventSettled       EventType = "agent_settled"
 )
 
-// An Event is one thing that happened in a run. Which fields count is told by Type.
+// An Event is one thing that happened in a run. Which fields count is told by
+// Type. What its pointers and slices lead to must not be changed.
+//
+// A message_update carries only the step (Stream); an llm.Partial puts the steps
+// together. queue_update tells what is waiting after a change during a run.
 type Event struct {
 	Type EventType `json:"type"`
 
-	Message *llm.Message `json:"message,omitempty"`               // message_*, turn_end
+	Message *llm.Message `json:"message,omitempty"`               // message_start, message_end, turn_end
 	Stream  *llm.Event   `json:"assistantMessageEvent,omitempty"` // message_update
 
 	ToolCallID string          `json:"toolCallId,omitempty"`
@@ -50,9 +55,11 @@ type Event struct {
 	Steering []string `json:"steering,omitempty"` // queue_update
 	FollowUp []string `json:"followUp,omitempty"`
 
-	Attempt int    `json:"attempt,omitempty"` // auto_retry_start
-	DelayMS int64  `json:"delayMs,omitempty"`
-	Error   string `json:"errorMessage,omitempty"`
+	Attempt     int    `json:"attempt,omitempty"` // auto_retry_start, auto_retry_end; 1 is the first retry
+	MaxAttempts int    `json:"maxAttempts,omitempty"`
+	DelayMS     int64  `json:"delayMs,omitempty"`
+	Error       string `json:"errorMessage,omitempty"` // auto_retry_end: why it was given up
+	Success     bool   `json:"success,omitempty"`      // auto_retry_end
 
 	Aborted bool `json:"aborted,omitempty"` // agent_settled
 }

@@ -8,6 +8,7 @@ type Evidence string
 // The grades of evidence.
 const (
 	ByProtocol   Evidence = "protocol"   // the agent said so on its link
+	ByProcess    Evidence = "process"    // the system said so: its process started or ended
 	ByHook       Evidence = "hook"       // a hook of the agent's ran
 	ByTranscript Evidence = "transcript" // it stands in the agent's session file
 	ByScreen     Evidence = "screen"     // concluded from the terminal

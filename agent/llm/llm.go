@@ -187,7 +187,7 @@ type Event struct {
 	Index   int       `json:"contentIndex,omitempty"`
 	Delta   string    `json:"delta,omitempty"`
 	Block   *Block    `json:"block,omitempty"`   // toolcall_start (id, name) and every *_end
-	Message *Message  `json:"message,omitempty"` // done and error: the whole message
+	Message *Message  `json:"message,omitempty"` // done and error: the whole message; start: what is known of it
 	Err     error     `json:"-"`                 // error: the cause; see Classify
 }
 

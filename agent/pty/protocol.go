@@ -103,7 +103,7 @@ type Event struct {
 	Checkpoint *CheckpointInfo `json:"checkpoint,omitempty"`
 	TurnEnd    *TurnEndInfo    `json:"turn_end,omitempty"`
 	Exit       *ExitInfo       `json:"exit,omitempty"`
-	Error      string          `json:"error,omitempty"` // checkpoint_failed
+	Error      string          `json:"error,omitempty"` // checkpoint_failed, exit without a start
 }
 
 // StartInfo tells what was started.
@@ -225,6 +225,8 @@ type Frame struct {
 	Status  *Status  `json:"status,omitempty"`
 	Event   *Event   `json:"event,omitempty"`
 	Report  *Report  `json:"report,omitempty"`
+
+	Info *MessageInfo `json:"info,omitempty"` // the answer to send: how far the message is
 }
 
 // Status is a supervisor's answer to what the agent does now.

@@ -44,6 +44,10 @@ func (l Layout) Repo(r Repo) RepoDir {
 	return RepoDir{layout: l, Path: filepath.Join(l.State, r.Name()+"-"+r.Key())}
 }
 
+// RepoAt is the state folder of a repository when the folder's own path is
+// known, as from a listing.
+func (l Layout) RepoAt(path string) RepoDir { return RepoDir{layout: l, Path: path} }
+
 // A RepoDir is where the runs of one repository keep their state.
 type RepoDir struct {
 	layout Layout
@@ -55,6 +59,13 @@ func (d RepoDir) Runs() string { return filepath.Join(d.Path, "runs") }
 
 // Trash is where removed worktrees' leftovers go.
 func (d RepoDir) Trash() string { return filepath.Join(d.Path, "trash") }
+
+// BoardLock is the lock that all writers of the board file at path share. The
+// repository's folder must exist before it can be taken.
+func (d RepoDir) BoardLock(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(d.Path, "board-"+hex.EncodeToString(sum[:4])+".lock")
+}
 
 // Worktrees is the folder that holds the linked worktrees of a run, or of all
 // runs when run is empty.

@@ -21,8 +21,7 @@ type Streams struct {
 
 	InTTY  bool
 	OutTTY bool
-	width  int
-	height int
+	file   *os.File // what Out goes to, where it is a terminal
 }
 
 // DefaultWidth and DefaultHeight are used where no terminal tells its size.
@@ -41,7 +40,7 @@ func System(environ []string) Streams {
 		OutTTY: xterm.IsTerminal(int(os.Stdout.Fd())),
 	}
 	if s.OutTTY {
-		s.width, s.height, _ = xterm.GetSize(int(os.Stdout.Fd()))
+		s.file = os.Stdout
 	}
 	return s
 }
@@ -52,9 +51,11 @@ func Plain(in io.Reader, out, err io.Writer) Streams {
 	return Streams{In: in, Out: out, Err: err}
 }
 
-// Size is the terminal's size in cells, with defaults where it has none.
+// Size is the terminal's present size in cells, with defaults where it has none.
 func (s Streams) Size() (width, height int) {
-	width, height = s.width, s.height
+	if s.file != nil {
+		width, height, _ = xterm.GetSize(int(s.file.Fd()))
+	}
 	if width <= 0 {
 		width = DefaultWidth
 	}

@@ -1,0 +1,178 @@
+// Package harness is the coding agent: the kernel with a model, the tools, a
+// session and the system prompt. Its front ends are the packages tui and rpc.
+//
+// Every message stands in the session before it matters: the user's before the
+// request leaves, the model's tool calls before they run. If the session cannot
+// be written, the run ends. Tool calls that a crash left without a result are
+// answered when the session goes on.
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"muntin/agent"
+	"muntin/agent/llm"
+	"muntin/agent/resource"
+	"muntin/agent/session"
+	"muntin/agent/tool"
+)
+
+// ErrClosed says that the harness was closed.
+var ErrClosed = errors.New("the agent is closed")
+
+// Options say what a coding agent is made of. Provider, Model and Dir are needed.
+type Options struct {
+	Provider     llm.Provider
+	Model        string   // "provider/id"; the provider is for the record, the id goes to Provider
+	MaxTokens    int      // for one response; 0: the provider's default
+	Dir          string   // the working folder
+	Session      string   // the session's file; "": in memory
+	Tools        []string // nil: all
+	AppendSystem string   // added to the system prompt
+	Env          []string // of commands; nil: this process's
+	SpillDir     string   // for outputs too long to show; "": they are not kept
+	BashTimeout  time.Duration
+
+	// OnEvent takes the events of runs, one at a time, in order. A message that
+	// it sees the end of is in the session. It must not call Prompt or Continue.
+	OnEvent func(agent.Event)
+	Now     func() time.Time // default time.Now
+}
+
+// A Harness is an open coding agent. It makes one run at a time; all its methods
+// may be called from any goroutine.
+type Harness struct {
+	kernel  *agent.Agent
+	session *session.Session
+	missing error // context files that could not be read
+	onEvent func(agent.Event)
+	now     func() time.Time
+
+	mu      sync.Mutex // guards all below
+	waiting []waiting  // messages that the kernel has and the session has not
+	lastKey int
+	run     tally
+	closed  bool
+}
+
+type waiting struct {
+	key    int
+	text   string
+	origin session.Origin
+}
+
+// Open opens the session and makes the agent, which goes on where the session
+// stands. ctx is for the opening only. A session that is open elsewhere is an
+// error that matches durable.ErrLocked.
+func Open(ctx context.Context, opts Options) (*Harness, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("opening the agent: %w", context.Cause(ctx))
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Env == nil {
+		opts.Env = os.Environ()
+	}
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the agent: %w", err)
+	}
+	set, err := tool.New(tool.Options{Dir: dir, Env: opts.Env, SpillDir: opts.SpillDir, BashTimeout: opts.BashTimeout})
+	if err != nil {
+		return nil, fmt.Errorf("opening the agent: %w", err)
+	}
+	tools, err := set.Tools(opts.Tools...)
+	if err != nil {
+		return nil, fmt.Errorf("opening the agent: %w", err)
+	}
+	s, err := session.Open(opts.Session, session.Options{Dir: dir, Now: opts.Now})
+	if err != nil {
+		return nil, fmt.Errorf("opening the agent: %w", err)
+	}
+	h := &Harness{session: s, onEvent: opts.OnEvent, now: opts.Now}
+	if err := h.start(opts, dir, tools); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the agent: %w", err), s.Close())
+	}
+	return h, nil
+}
+
+func (h *Harness) start(opts Options, dir string, tools []agent.Tool) error {
+	provider, model := splitModel(opts.Model)
+	if p, m := h.session.Model(); p != provider || m != model {
+		if _, err := h.session.AppendModel(provider, model); err != nil {
+			return err
+		}
+	}
+	prompt := resource.Prompt{Dir: dir, Date: opts.Now(), Append: opts.AppendSystem}
+	prompt.Files, h.missing = resource.ContextFiles(dir, homeOf(opts.Env))
+	for _, t := range tools {
+		prompt.Tools = append(prompt.Tools, t.Spec())
+	}
+	var err error
+	h.kernel, err = agent.New(agent.Options{
+		Provider: opts.Provider, Model: model, System: prompt.Text(), Tools: tools, MaxTokens: opts.MaxTokens,
+		SessionID: h.session.Header().ID, Messages: h.session.Messages(), OnEvent: h.event, Now: opts.Now,
+	})
+	return err
+}
+
+// Header is the first line of the session.
+func (h *Harness) Header() session.Header { return h.session.Header() }
+
+// Resumed reports whether the session held a conversation when it was opened.
+func (h *Harness) Resumed() bool { return h.session.Resumed() && len(h.kernel.Messages()) > 0 }
+
+// Problems tells what was found wrong while opening, and left out: lines of the
+// session, context files.
+func (h *Harness) Problems() []string {
+	var all []string
+	for _, p := range h.session.Problems() {
+		all = append(all, "session "+h.session.Path()+": "+p.String())
+	}
+	if h.missing != nil {
+		all = append(all, strings.Split(h.missing.Error(), "\n")...)
+	}
+	return all
+}
+
+// Messages is the conversation so far. Its messages must not be changed.
+func (h *Harness) Messages() []llm.Message { return h.kernel.Messages() }
+
+// Close ends the present run, waits for it, and closes the session.
+func (h *Harness) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	done := h.run.done
+	h.mu.Unlock()
+	h.kernel.Abort()
+	if done != nil {
+		<-done
+	}
+	return h.session.Close()
+}
+
+// splitModel takes "provider/id" apart; ids may hold slashes of their own.
+func splitModel(name string) (provider, model string) {
+	provider, model, ok := strings.Cut(name, "/")
+	if !ok {
+		return "", name
+	}
+	return provider, model
+}
+
+func homeOf(env []string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], "HOME="); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package pty
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"muntin/agent/adapter"
+	"muntin/internal/id"
+	"muntin/internal/state"
+)
+
+// A Checkpointer keeps the state of the agent's worktree.
+type Checkpointer interface {
+	// Save takes a checkpoint. It is called from a goroutine of its own, never
+	// twice at once, and ends soon after ctx does. An error is written down as
+	// checkpoint_failed and stops nothing.
+	Save(ctx context.Context, req CheckpointRequest) (CheckpointInfo, error)
+}
+
+// A CheckpointCause says why a checkpoint is taken.
+type CheckpointCause string
+
+// Why a supervisor takes checkpoints: before the first turn, so that it can be
+// taken back, and after each.
+const (
+	CauseStart CheckpointCause = "start"
+	CauseTurn  CheckpointCause = "turn"
+)
+
+// A CheckpointRequest tells what a checkpoint belongs to.
+type CheckpointRequest struct {
+	Run, Agent string
+	Turn       int    // the turn that ended; the last one before the start, 0 if none
+	Message    string // id of the message that began the turn
+	Entry      string // the session entry that the turn ended with, where it is known
+	Cause      CheckpointCause
+}
+
+// Options say what Run supervises. Run, Agent, Dir and Argv are needed.
+type Options struct {
+	Run, Agent string
+	Dir        state.AgentDir
+	Argv       []string
+	WorkDir    string
+	// Env is the whole environment of the agent; nil: this process's. TMUX and
+	// TMUX_PANE are left out of it unless KeepTMUX is set, so that an agent's
+	// "tmux kill-server" cannot reach the server it lives in.
+	Env      []string
+	KeepTMUX bool
+	Adapter  adapter.Adapter
+
+	Checkpoints       Checkpointer  // nil: none are taken
+	CheckpointTimeout time.Duration // 0: 1 min
+
+	In, Out *os.File // the pane's terminal; nil: no input, output is dropped
+
+	Hold      time.Duration // nothing is typed while a person's last key is younger; 0: 3 s
+	Grace     time.Duration // from the first signal to SIGKILL; 0: 5 s
+	Redact    []string      // values to leave out of the recording
+	RecordCap int64         // bytes of one recording file; 0: 64 MiB
+
+	Now func() time.Time // nil: time.Now
+	Log *slog.Logger     // nil: nothing is logged
+}
+
+func (o *Options) complete() error {
+	if err := errors.Join(id.CheckName("run", o.Run), id.CheckName("agent", o.Agent)); err != nil {
+		return err
+	}
+	if len(o.Argv) == 0 || o.Argv[0] == "" {
+		return errors.New("no command given")
+	}
+	if n := len(o.Dir.Socket); n == 0 || n > state.MaxSocketPath {
+		return fmt.Errorf("socket path %q has %d bytes: want 1 to %d", o.Dir.Socket, n, state.MaxSocketPath)
+	}
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	o.Env = strip(o.Env, o.Adapter.StripEnv)
+	if !o.KeepTMUX {
+		o.Env = strip(o.Env, []string{"TMUX", "TMUX_PANE"})
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	orDefault(&o.Hold, 3*time.Second)
+	orDefault(&o.Grace, 5*time.Second)
+	orDefault(&o.CheckpointTimeout, time.Minute)
+	return nil
+}
+
+func orDefault(d *time.Duration, v time.Duration) {
+	if *d <= 0 {
+		*d = v
+	}
+}
+
+// strip leaves the named variables out of env.
+func strip(env, names []string) []string {
+	if len(names) == 0 {
+		return env
+	}
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(names, name)
+	})
+}

@@ -1,0 +1,124 @@
+package pty
+
+import (
+	"slices"
+
+	"muntin/agent/adapter"
+)
+
+// next hands over what can be.
+func (m *machine) next() {
+	if m.busy() || m.exited || m.state != AgentIdle && m.state != AgentWorking {
+		return
+	}
+	if m.side == nil && len(m.urgent) > 0 && m.nextUrgent(m.urgent[0]) {
+		m.next()
+		return
+	}
+	if m.main == nil && m.cur == nil && m.state == AgentIdle && len(m.waiting) > 0 {
+		if e := m.waiting[0]; m.free(e) {
+			m.waiting = m.waiting[1:]
+			m.main = e
+			m.do(effect{deliver: e})
+		}
+	}
+}
+
+// nextUrgent reports whether it took e off its queue.
+func (m *machine) nextUrgent(e *entry) bool {
+	abort := e.rec.Kind == KindAbort
+	switch {
+	case abort && m.cur == nil && m.main == nil:
+		m.urgent = m.urgent[1:]
+		m.finish(e, StateDone, adapter.ByNone, "no turn was running")
+		return true
+	case abort && m.cur == nil && !m.link, // it is being typed: its turn comes in a moment
+		!abort && m.cur == nil && m.main != nil,
+		!abort && !m.free(e):
+		return false
+	case m.cur == nil && m.main == nil:
+		m.main = e
+	default:
+		m.side = e
+	}
+	m.urgent = m.urgent[1:]
+	m.do(effect{deliver: e})
+	return true
+}
+
+// free reports whether no person is in the way, and says once when one is. The
+// built-in agent takes messages beside what a person types.
+func (m *machine) free(e *entry) bool {
+	if m.link || !m.typing() {
+		return true
+	}
+	m.hold(e)
+	return false
+}
+
+func (m *machine) hold(e *entry) {
+	if !e.held {
+		e.held = true
+		info := e.info()
+		info.State, info.Why = StateHeld, errTyping.Error()
+		m.write(Event{Kind: EventMessage, Message: &info})
+	}
+	m.do(effect{hold: true})
+}
+
+// blocked says that a person began to type before the message could be typed.
+func (m *machine) blocked(id string) []effect {
+	if e := m.inHand(id); e != nil {
+		m.takeBack(e)
+		m.hold(e)
+	}
+	return m.flush()
+}
+
+// returned says that the message was not handed over after all; it waits again,
+// first in its queue. What stopped it will cause a poke or a ready.
+func (m *machine) returned(id string) []effect {
+	if e := m.inHand(id); e != nil {
+		m.takeBack(e)
+	}
+	return m.flush()
+}
+
+func (m *machine) takeBack(e *entry) {
+	m.letGo(e)
+	e.state = StateQueued
+	if e.rec.Kind == KindSteer || e.rec.Kind == KindAbort {
+		m.urgent = slices.Insert(m.urgent, 0, e)
+	} else {
+		m.waiting = slices.Insert(m.waiting, 0, e)
+	}
+}
+
+func (m *machine) inHand(id string) *entry {
+	for _, e := range []*entry{m.main, m.side} {
+		if e != nil && e.rec.ID == id {
+			return e
+		}
+	}
+	return nil
+}
+
+func (m *machine) letGo(e *entry) {
+	if m.main == e {
+		m.main = nil
+	}
+	if m.side == e {
+		m.side = nil
+	}
+}
+
+// find returns the message with that id, if it has not ended.
+func (m *machine) find(id string) *entry {
+	all := slices.Concat(m.waiting, m.urgent, m.open)
+	for _, e := range append(all, m.main, m.side) {
+		if e != nil && e.rec.ID == id {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package pty
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	recordCap   = 64 << 20
+	recordPause = 100 * time.Millisecond
+	redacted    = "•••"
+)
+
+// A recorder writes what the child prints as an asciicast v3:
+// https://docs.asciinema.org/manual/asciicast/v3/. Its methods may be called
+// from several goroutines. An error ends the recording, never the session;
+// close returns it.
+type recorder struct {
+	path   string
+	limit  int64
+	secret *redactor
+
+	mu    sync.Mutex // guards all below
+	file  *os.File
+	w     *bufio.Writer
+	size  int64
+	last  time.Time
+	cols  int
+	rows  int
+	tail  []byte // the start of a character whose rest has not come yet
+	flush *time.Timer
+	armed bool // flush will come
+	err   error
+}
+
+type castHeader struct {
+	Version   int               `json:"version"`
+	Term      castTerm          `json:"term"`
+	Timestamp int64             `json:"timestamp"`
+	Title     string            `json:"title,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+}
+
+type castTerm struct {
+	Cols int `json:"cols"`
+	Rows int `json:"rows"`
+}
+
+// openRecorder goes on with the recording at path or begins it. At limit bytes
+// (0: 64 MiB) the file becomes screen.1.cast and a new one is begun. The
+// secrets are left out of it, wherever the output holds them as they are.
+func openRecorder(path string, limit int64, secrets []string) (*recorder, error) {
+	r := &recorder{path: path, limit: limit, secret: newRedactor(secrets), last: time.Now()}
+	if r.limit <= 0 {
+		r.limit = recordCap
+	}
+	r.flush = time.AfterFunc(time.Hour, r.pause)
+	r.flush.Stop()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the recording: %w", err)
+	}
+	if r.size, err = wholeLines(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("opening the recording %s: %w", path, err)
+	}
+	r.use(f)
+	return r, nil
+}
+
+// wholeLines cuts off a last line that a crash left unfinished, and returns
+// the length of the file.
+func wholeLines(f *os.File) (int64, error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return 0, err
+	}
+	const chunk = 64 << 10
+	for end := size; end > 0; {
+		start := max(end-chunk, 0)
+		buf := make([]byte, end-start)
+		if _, err := f.ReadAt(buf, start); err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(buf, '\n'); i >= 0 {
+			whole := start + int64(i) + 1
+			return whole, f.Truncate(whole)
+		}
+		end = start
+	}
+	return 0, f.Truncate(0)
+}
+
+func (r *recorder) use(f *os.File) {
+	r.file = f
+	r.w = bufio.NewWriterSize(f, 16<<10)
+}
+
+// resize records the size of the screen. The first call begins the recording.
+func (r *recorder) resize(cols, rows int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cols == cols && r.rows == rows {
+		return
+	}
+	first := r.cols == 0
+	r.cols, r.rows = cols, rows
+	if r.size == 0 {
+		r.header()
+		return
+	}
+	if first {
+		r.event("m", "started again")
+	}
+	r.event("r", strconv.Itoa(cols)+"x"+strconv.Itoa(rows))
+}
+
+// output records what the child printed.
+func (r *recorder) output(b []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b = r.secret.pass(b)
+	if len(r.tail) > 0 {
+		b = append(r.tail, b...)
+	}
+	whole := len(b) - partialRune(b)
+	r.tail = bytes.Clone(b[whole:])
+	if whole > 0 {
+		r.event("o", string(b[:whole]))
+	}
+}
+
+// close records the exit status, writes everything out and gives back the
+// first error there was.
+func (r *recorder) close(code int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rest := append(r.tail, r.secret.rest()...); len(rest) > 0 {
+		r.event("o", string(rest))
+	}
+	r.event("x", strconv.Itoa(code))
+	r.flush.Stop()
+	r.armed = true // nothing is to be written any more
+	return errors.Join(r.err, r.w.Flush(), r.file.Close())
+}
+
+// pause writes out what came in the last moment.
+func (r *recorder) pause() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.armed = false
+	if r.err == nil {
+		r.err = r.w.Flush()
+	}
+}
+
+func (r *recorder) header() {
+	line, err := json.Marshal(castHeader{Version: 3, Term: castTerm{r.cols, r.rows}, Timestamp: time.Now().Unix()})
+	if err != nil {
+		r.err = err
+		return
+	}
+	r.line(append(line, '\n'))
+}
+
+// event writes one event with the time since the one before.
+func (r *recorder) event(code, data string) {
+	now := time.Now()
+	line := strconv.AppendFloat([]byte{'['}, now.Sub(r.last).Seconds(), 'f', 6, 64)
+	r.last = now
+	line = append(line, `, "`+code+`", `...)
+	line = appendJSON(line, data)
+	r.line(append(line, "]\n"...))
+	if !r.armed {
+		r.armed = true
+		r.flush.Reset(recordPause)
+	}
+}
+
+func (r *recorder) line(line []byte) {
+	if r.err != nil {
+		return
+	}
+	if r.size > 0 && r.size+int64(len(line)) > r.limit {
+		if r.rotate(); r.err != nil {
+			return
+		}
+	}
+	n, err := r.w.Write(line)
+	r.size += int64(n)
+	r.err = err
+}
+
+// rotate sets the full file aside and begins a new one.
+func (r *recorder) rotate() {
+	ext := filepath.Ext(r.path)
+	aside := strings.TrimSuffix(r.path, ext) + ".1" + ext
+	if r.err = errors.Join(r.w.Flush(), r.file.Close(), os.Rename(r.path, aside)); r.err != nil {
+		return
+	}
+	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o600)
+	if err != nil {
+		r.err = err
+		return
+	}
+	r.use(f)
+	r.size = 0
+	r.header()
+}
+
+// partialRune is how many bytes at the end of b begin a character that is not
+// complete.
+func partialRune(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		c := b[len(b)-n]
+		if utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// appendJSON appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
+func appendJSON(line []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	line = append(line, '"')
+	for _, c := range s { // an invalid byte comes as U+FFFD
+		switch {
+		case c == '"' || c == '\\':
+			line = append(line, '\\', byte(c))
+		case c == '\n':
+			line = append(line, `\n`...)
+		case c == '\r':
+			line = append(line, `\r`...)
+		case c < 0x20 || c == 0x7f:
+			line = append(line, `\u00`...)
+			line = append(line, hex[c>>4], hex[c&15])
+		default:
+			line = utf8.AppendRune(line, c)
+		}
+	}
+	return append(line, '"')
+}

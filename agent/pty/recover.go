@@ -1,0 +1,97 @@
+package pty
+
+import (
+	"fmt"
+
+	"muntin/agent/adapter"
+)
+
+// Why messages of an earlier life cannot be delivered any more.
+const (
+	whyTyped    = "the supervisor ended after it was typed; it is not typed again"
+	whyAccepted = "the supervisor ended during its turn"
+)
+
+// takeUp goes on where the supervisor before this one ended: it closes a turn
+// that was left open, ends the messages that must not be delivered again, and
+// queues the others in the order of their ids.
+func (s *supervisor) takeUp() error {
+	records, bad, err := s.box.load()
+	if err != nil {
+		return err
+	}
+	for _, err := range bad {
+		s.log.Error("a message was set aside", "error", err)
+	}
+	inbox := make(map[string]bool, len(records))
+	for _, r := range records {
+		inbox[r.ID] = true
+	}
+	p, err := s.events.replay(inbox)
+	if err != nil {
+		return err
+	}
+	s.m = newMachine(s.opt.Adapter.Link, p.turn, s.opt.Now)
+	s.m.typing = func() bool { return s.term.typed() < s.opt.Hold }
+	if p.pending != nil {
+		s.write(Event{Kind: EventTurnEnd, Turn: p.turn, TurnEnd: &TurnEndInfo{
+			Message: p.pending.Message, Task: p.pending.Task,
+			Reason: TurnExited, Error: "the supervisor ended in the turn", Source: adapter.ByNone,
+		}})
+	}
+	for _, r := range records {
+		if err := s.takeUpOne(r, p); err != nil {
+			return fmt.Errorf("taking up message %s: %w", r.ID, err)
+		}
+	}
+	return nil
+}
+
+func (s *supervisor) takeUpOne(r record, p past) error {
+	if info, ok := p.ended[r.ID]; ok || r.State.Ended() { // only its file was not moved
+		if ok {
+			r.State, r.Why = info.State, info.Why
+		}
+		return s.putAway(r)
+	}
+	last, told := p.states[r.ID]
+	why := ""
+	switch {
+	case last == StateAccepted:
+		why = whyAccepted
+	case !s.opt.Adapter.Link && (r.Typed || last == StateDelivered):
+		why = whyTyped
+	}
+	if why == "" {
+		s.apply(s.m.add(r, told))
+		return nil
+	}
+	r.State, r.Why = StateFailed, why
+	info := r.info()
+	s.write(Event{Kind: EventMessage, Message: &info})
+	return s.putAway(r)
+}
+
+// putAway moves the file of a message that has ended.
+func (s *supervisor) putAway(r record) error {
+	now := s.opt.Now()
+	r.Finished = &now
+	return s.box.finish(r)
+}
+
+// write appends an event. A log that cannot be written must not end the agent:
+// the error goes to the structured log.
+func (s *supervisor) write(ev Event) {
+	if err := s.events.append(ev); err != nil {
+		s.log.Error("an event was not written", "kind", string(ev.Kind), "error", err)
+	}
+	if ev.Kind == EventTurnEnd {
+		s.sync()
+	}
+}
+
+func (s *supervisor) sync() {
+	if err := s.events.log.Sync(); err != nil {
+		s.log.Error("the event log was not synced", "error", err)
+	}
+}

@@ -1,0 +1,84 @@
+package pty
+
+import (
+	"context"
+	"os"
+
+	"muntin/agent/adapter"
+)
+
+// status answers what the agent does now.
+func (s *supervisor) status(ctx context.Context) (st Status, ok bool) {
+	ok = s.do(ctx, func() {
+		st = s.m.status()
+		st.Run, st.Agent, st.PID, st.Seq = s.opt.Run, s.opt.Agent, os.Getpid(), s.events.last()
+	})
+	return st, ok
+}
+
+// send takes a message: it is on disk when send returns. A message whose id is
+// known already is not taken again; its present state is the answer.
+func (s *supervisor) send(ctx context.Context, msg Message) (info MessageInfo, err error) {
+	if err := checkMessage(msg); err != nil {
+		return MessageInfo{}, err
+	}
+	if msg.Time.IsZero() {
+		msg.Time = s.opt.Now()
+	}
+	err = errEnding
+	s.do(ctx, func() {
+		if e := s.m.find(msg.ID); e != nil {
+			info, err = e.info(), nil
+			return
+		}
+		if stuck, ok := s.stuck[msg.ID]; ok {
+			info, err = stuck, nil
+			return
+		}
+		r, known, findErr := s.box.find(msg.ID)
+		if err = findErr; err != nil {
+			return
+		}
+		if known && r.State.Ended() {
+			info = r.info()
+			return
+		}
+		if !known { // else it was filed behind the supervisor's back
+			r = record{Message: msg, State: StateQueued}
+			if err = s.box.put(r); err != nil {
+				return
+			}
+		}
+		info = r.info()
+		s.apply(s.m.add(r, false))
+	})
+	return info, err
+}
+
+// report takes what the built-in agent says.
+func (s *supervisor) report(r Report) {
+	by := adapter.ByProtocol
+	switch r.Kind {
+	case ReportReady:
+		s.apply(s.m.ready(by))
+	case ReportAccepted:
+		s.apply(s.m.accepted(r.Message, by))
+	case ReportRefused:
+		s.apply(s.m.refused(r.Message, r.Why))
+	case ReportTurnStart:
+		s.apply(s.m.turnStarted(r.Message, by))
+	case ReportTool:
+		if r.Tool != nil {
+			s.apply(s.m.tool(*r.Tool))
+		}
+	case ReportTurnEnd:
+		end := TurnEndInfo{Reason: TurnDone}
+		if r.TurnEnd != nil {
+			end = *r.TurnEnd
+		}
+		end.Message, end.Source = r.Message, by
+		s.apply(s.m.turnOver(end))
+	default:
+		s.log.Warn("an unknown report", "kind", string(r.Kind))
+	}
+}

@@ -1,0 +1,62 @@
+package pty
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	getTermios = unix.TCGETS
+	readQueue  = unix.TIOCINQ // FIONREAD
+
+	// lineMax is how much of one line a terminal in line mode takes; the rest
+	// is thrown away by the kernel (N_TTY_BUF_SIZE less the newline).
+	lineMax = 4095
+)
+
+// childAttr makes the child a session leader with the pty as its terminal. It
+// is killed when the thread that started it ends, and so with its supervisor:
+// an agent without one would go on working unseen.
+func childAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// peerUID is the user at the other end of a unix socket.
+func peerUID(conn *net.UnixConn) (int, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	ctlErr := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if ctlErr != nil {
+		return 0, ctlErr
+	}
+	if err != nil {
+		return 0, os.NewSyscallError("getsockopt", err)
+	}
+	return int(cred.Uid), nil
+}
+
+// allPIDs lists the processes of this machine.
+func allPIDs() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // what could be read is used
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

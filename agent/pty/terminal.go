@@ -1,0 +1,267 @@
+package pty
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	creack "github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// errTyping says that a person began to type before a text could be pasted.
+var errTyping = errors.New("a person is typing in the pane")
+
+// A terminal is the inner pty and what is known of it from the bytes that went
+// through. Everything that goes to the child goes through write.
+type terminal struct {
+	master *os.File // not blocking, so that deadlines work
+	slave  *os.File // kept open to ask for what is unread
+
+	mu sync.Mutex // one writer at a time: keystrokes and pastes never mix
+
+	base    time.Time
+	output  atomic.Int64 // bytes from the child so far
+	lastOut atomic.Int64 // when, since base; 0: none yet
+	lastKey atomic.Int64 // a person's last key, since base; 0: none yet
+	wake    atomic.Bool  // tell of the next output
+	onWake  func()
+	modes   modes
+}
+
+// openTerminal makes a pty of that size. No child has it yet.
+func openTerminal(size unix.Winsize) (*terminal, error) {
+	m, s, err := creack.Open()
+	if err != nil {
+		return nil, err
+	}
+	// creack/pty's descriptor may be a blocking one, on which no read can be
+	// given a deadline; a non-blocking copy of it can.
+	fd, err := unix.FcntlInt(m.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	m.Close()
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	t := &terminal{master: os.NewFile(uintptr(fd), "ptmx"), slave: s, base: time.Now()}
+	unix.CloseOnExec(int(s.Fd()))
+	if err := t.resize(size); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *terminal) close() {
+	t.master.Close()
+	t.slave.Close()
+}
+
+func (t *terminal) resize(size unix.Winsize) error {
+	return control(t.master, func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size)
+	})
+}
+
+// foreground is the terminal's foreground process group, 0 if unknown.
+func (t *terminal) foreground() int {
+	pgrp := 0
+	_ = control(t.master, func(fd int) (err error) {
+		pgrp, err = unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+		return err
+	})
+	return pgrp
+}
+
+// unread is how many bytes the child has not read yet.
+func (t *terminal) unread() int {
+	n := 0
+	_ = control(t.slave, func(fd int) (err error) {
+		n, err = unix.IoctlGetInt(fd, readQueue)
+		return err
+	})
+	return n
+}
+
+// lineMode reports whether the terminal collects whole lines (ICANON).
+func (t *terminal) lineMode() bool {
+	on := false
+	_ = control(t.slave, func(fd int) error {
+		tio, err := unix.IoctlGetTermios(fd, getTermios)
+		on = err == nil && tio.Lflag&unix.ICANON != 0
+		return err
+	})
+	return on
+}
+
+// saw takes note of output of the child.
+func (t *terminal) saw(b []byte) {
+	t.modes.feed(b)
+	t.lastOut.Store(int64(time.Since(t.base)) | 1)
+	t.output.Add(int64(len(b)))
+	if t.wake.CompareAndSwap(true, false) {
+		t.onWake()
+	}
+}
+
+// still is for how long there was no output: since the last, or since the
+// terminal was made.
+func (t *terminal) still() time.Duration {
+	return time.Since(t.base) - time.Duration(t.lastOut.Load())
+}
+
+// typed is for how long no person has typed; hours if none ever did.
+func (t *terminal) typed() time.Duration {
+	last := t.lastKey.Load()
+	if last == 0 {
+		return 24 * time.Hour
+	}
+	return time.Since(t.base) - time.Duration(last)
+}
+
+// keys gives the child what came from the pane's own terminal.
+func (t *terminal) keys(b []byte, byPerson bool) error {
+	if byPerson {
+		t.lastKey.Store(int64(time.Since(t.base)) | 1)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, err := t.master.Write(b)
+	return err
+}
+
+// A pasting is what to paste and how.
+type pasting struct {
+	text   []byte        // made by pasteBytes
+	submit []byte        // the key after it
+	delay  time.Duration // between the two
+	hold   time.Duration // not while a person's last key is younger than this
+	before func() error  // called when nothing can stop the paste any more, before its first byte
+}
+
+// A pasted is what became of it.
+type pasted struct {
+	mark int64 // output count when the submit key was written
+	read bool  // the child has read it all
+}
+
+// stallLimit is how long a child that does not read may keep a person's keys
+// waiting behind a paste.
+const stallLimit = 2 * time.Second
+
+// paste types the text and the submit key as one block. It waits for the child
+// to read: before, so that the text does not go to something that was typed
+// ahead; between text and key; and after. It ends early with ctx.
+func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
+	if err := t.waitRead(ctx, 0); err != nil {
+		return pasted{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.typed() < p.hold {
+		return pasted{}, errTyping
+	}
+	if err := p.before(); err != nil {
+		return pasted{}, err
+	}
+	if _, err := t.master.Write(p.text); err != nil {
+		return pasted{}, err
+	}
+	if err := t.waitReadLocked(ctx); err != nil {
+		return pasted{}, err
+	}
+	if err := wait(ctx, p.delay); err != nil {
+		return pasted{}, err
+	}
+	done := pasted{mark: t.output.Load()}
+	if _, err := t.master.Write(p.submit); err != nil {
+		return pasted{}, err
+	}
+	done.read = t.waitRead(ctx, stallLimit) == nil
+	return done, nil
+}
+
+// press types keys at once, without waiting for anything.
+func (t *terminal) press(keys []byte) (pasted, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	done := pasted{mark: t.output.Load()}
+	_, err := t.master.Write(keys)
+	return done, err
+}
+
+// waitReadLocked waits like waitRead, with mu held. A child that stalls gets a
+// person's keys (an interrupt, perhaps) in between.
+func (t *terminal) waitReadLocked(ctx context.Context) error {
+	err := t.waitRead(ctx, stallLimit)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	t.mu.Unlock()
+	err = t.waitRead(ctx, 0)
+	t.mu.Lock()
+	return err
+}
+
+// waitRead waits until the child has read everything, at most limit (0: as
+// long as ctx lasts). Bytes pass through a queue in the kernel before they can
+// be counted, so a single zero proves nothing: three in a row do.
+func (t *terminal) waitRead(ctx context.Context, limit time.Duration) error {
+	const zeros = 3
+	pause, longest := time.Millisecond, 20*time.Millisecond
+	start := time.Now()
+	for seen := 0; seen < zeros; {
+		if t.unread() == 0 {
+			seen++
+			pause = time.Millisecond
+		} else {
+			seen = 0
+			pause = min(pause+pause/2, longest)
+		}
+		if limit > 0 && time.Since(start) > limit {
+			return os.ErrDeadlineExceeded
+		}
+		if err := wait(ctx, pause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait pauses for d or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// control runs an ioctl on the file without giving up its non-blocking mode,
+// as Fd would.
+func control(f *os.File, fn func(fd int) error) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := raw.Control(func(fd uintptr) { inner = fn(int(fd)) }); err != nil {
+		return err
+	}
+	return os.NewSyscallError("ioctl", inner)
+}
+
+// gone reports whether a terminal's error means that its other side is closed.
+func gone(err error) bool {
+	return errors.Is(err, syscall.EIO) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.ENXIO)
+}

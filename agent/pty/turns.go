@@ -1,0 +1,445 @@
+package pty
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"muntin/agent/adapter"
+)
+
+// maxLastWords is how much of the agent's last words a turn_end keeps.
+const maxLastWords = 4 << 10
+
+// A machine is what the supervisor knows of the agent: what it does, which
+// messages wait, and which of them is where. It is pure: each method takes
+// something that happened and returns what is to be done about it, in order.
+//
+// A prompt, a followup, or a steer while nothing runs, is handed over alone,
+// when the agent is idle (main), and begins a turn. Steers and aborts go into a
+// running turn, one after the other (side). A turn that is over is settled
+// only after its checkpoint; until then nothing is handed over, and what the
+// agent says meanwhile waits too.
+type machine struct {
+	link   bool             // the built-in agent
+	clock  func() time.Time // wall clock
+	typing func() bool      // a person is typing in the pane
+
+	state  AgentState
+	source adapter.Evidence
+	since  time.Time
+	turn   int // number of the last turn
+
+	cur      *turn
+	booted   bool // the first checkpoint has been tried
+	settling bool // the turn's checkpoint is being taken
+	exited   bool
+
+	waiting []*entry          // prompts and followups
+	urgent  []*entry          // steers and aborts
+	main    *entry            // handed over, its turn has not begun
+	side    *entry            // handed over, not accepted yet
+	open    []*entry          // they end with the turn
+	later   []func() []effect // what happened before the checkpoint was there
+
+	todo []effect
+}
+
+// A turn is the one that runs.
+type turn struct {
+	message, task string
+	started       time.Time
+	aborted       bool
+	end           *TurnEndInfo // it is over
+}
+
+// An entry is a message that has not ended.
+type entry struct {
+	rec      record
+	state    MessageState
+	evidence adapter.Evidence
+	held     bool // it has been said that it is held
+}
+
+// An effect is something for the supervisor to do. Exactly one field is set.
+type effect struct {
+	event      *Event          // write it down
+	deliver    *entry          // hand it over
+	finish     *entry          // it has ended: put its file away
+	checkpoint CheckpointCause // take one
+	hold       bool            // call poke when the person has stopped typing
+}
+
+func newMachine(link bool, turn int, clock func() time.Time) *machine {
+	return &machine{
+		link: link, turn: turn, clock: clock, typing: func() bool { return false },
+		state: AgentStarting, source: adapter.ByNone, since: clock(),
+	}
+}
+
+func (m *machine) flush() []effect {
+	todo := m.todo
+	m.todo = nil
+	return todo
+}
+
+// boot begins: the state before the first turn is kept.
+func (m *machine) boot() []effect {
+	m.do(effect{checkpoint: CauseStart})
+	return m.flush()
+}
+
+// add takes a message. told says that its queued event is in the log already.
+func (m *machine) add(rec record, told bool) []effect {
+	e := &entry{rec: rec, state: StateQueued}
+	if !told {
+		info := e.info()
+		info.Text = rec.Text
+		m.write(Event{Kind: EventMessage, Message: &info})
+	}
+	if rec.Kind == KindSteer || rec.Kind == KindAbort {
+		m.urgent = append(m.urgent, e)
+	} else {
+		m.waiting = append(m.waiting, e)
+	}
+	m.next()
+	return m.flush()
+}
+
+// poke looks again whether something can be handed over.
+func (m *machine) poke() []effect {
+	m.next()
+	return m.flush()
+}
+
+// ready says that the agent takes prompts. It may come again after a link was
+// lost.
+func (m *machine) ready(source adapter.Evidence) []effect {
+	if m.exited || m.state == AgentIdle || m.state == AgentWorking {
+		return nil
+	}
+	m.write(Event{Kind: EventReady, Ready: &ReadyInfo{Source: source}})
+	if m.cur != nil {
+		m.enter(AgentWorking, source)
+	} else {
+		m.enter(AgentIdle, source)
+	}
+	m.next()
+	return m.flush()
+}
+
+// delivered says that the message has been handed over.
+func (m *machine) delivered(id string, evidence adapter.Evidence) []effect {
+	e := m.inHand(id)
+	if e == nil || e.state.Reached(StateDelivered) {
+		return nil
+	}
+	m.step(e, StateDelivered, evidence)
+	if e.rec.Kind == KindAbort && m.cur != nil {
+		m.cur.aborted = true
+	}
+	return m.flush()
+}
+
+// accepted says that the agent has taken the message.
+func (m *machine) accepted(id string, evidence adapter.Evidence) []effect {
+	if m.busy() {
+		return m.postpone(func() []effect { return m.accepted(id, evidence) })
+	}
+	e := m.inHand(id)
+	if e == nil || e.state.Reached(StateAccepted) {
+		return nil
+	}
+	m.take(e, evidence)
+	if e == m.side {
+		m.side = nil
+		switch {
+		case m.cur == nil && m.main == nil && e.rec.Kind == KindAbort:
+			m.finish(e, StateDone, evidence, "") // the turn it was for had ended
+		case m.cur == nil && m.main == nil:
+			m.main = e // the turn it was for had ended: it begins one
+		default:
+			m.open = append(m.open, e)
+		}
+	}
+	m.next()
+	return m.flush()
+}
+
+// refused says that the message will not be taken.
+func (m *machine) refused(id, why string) []effect {
+	e := m.inHand(id)
+	if e == nil {
+		return nil
+	}
+	m.letGo(e)
+	m.finish(e, StateFailed, "", why)
+	m.next()
+	return m.flush()
+}
+
+// turnStarted says that a turn has begun, with that message or, if it is empty,
+// by a person in the pane.
+func (m *machine) turnStarted(message string, source adapter.Evidence) []effect {
+	if m.busy() {
+		return m.postpone(func() []effect { return m.turnStarted(message, source) })
+	}
+	m.begin(message, source)
+	m.next()
+	return m.flush()
+}
+
+func (m *machine) begin(message string, source adapter.Evidence) {
+	if m.cur != nil || m.exited {
+		return
+	}
+	m.turn++
+	t := &turn{message: message, started: m.clock()}
+	if e := m.main; e != nil && message != "" && e.rec.ID == message {
+		if !e.state.Reached(StateAccepted) && source != adapter.ByNone {
+			m.take(e, source)
+		}
+		t.task = e.rec.Task
+		m.main = nil
+		m.open = append(m.open, e)
+	}
+	m.cur = t
+	m.enter(AgentWorking, source)
+	m.write(Event{Kind: EventTurnStart, TurnStart: &TurnStartInfo{Message: t.message, Task: t.task, Source: source}})
+}
+
+// tool says that the agent has used a tool.
+func (m *machine) tool(info ToolInfo) []effect {
+	if m.busy() {
+		return m.postpone(func() []effect { return m.tool(info) })
+	}
+	m.write(Event{Kind: EventTool, Tool: &info})
+	return m.flush()
+}
+
+// turnOver says that the turn has ended. Its checkpoint is taken before
+// anything is written about it.
+func (m *machine) turnOver(end TurnEndInfo) []effect {
+	if m.busy() {
+		return m.postpone(func() []effect { return m.turnOver(end) })
+	}
+	if m.cur == nil {
+		if end.Message == "" || m.main == nil || m.main.rec.ID != end.Message {
+			return nil
+		}
+		m.begin(end.Message, end.Source) // over before it was seen to begin
+	}
+	if m.cur.aborted && end.Reason == TurnDone && !m.link {
+		end.Reason = TurnAborted
+	}
+	m.cur.end = &end
+	m.settling = true
+	m.do(effect{checkpoint: CauseTurn})
+	return m.flush()
+}
+
+// checkpointed gives the checkpoint that was asked for: info, or why there is
+// none, or neither where none are taken.
+func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
+	if info != nil {
+		m.write(Event{Kind: EventCheckpoint, Checkpoint: info})
+	}
+	if why != "" {
+		m.write(Event{Kind: EventCheckpointFailed, Error: why})
+	}
+	m.booted = true
+	if m.settling {
+		m.settle(info)
+	}
+	for len(m.later) > 0 && !m.busy() {
+		fn := m.later[0]
+		m.later = m.later[1:]
+		todo := m.flush()
+		m.todo = append(todo, fn()...)
+	}
+	if m.exited && !m.settling {
+		m.leave()
+	}
+	m.next()
+	return m.flush()
+}
+
+// settle writes the turn's end and those of its messages.
+func (m *machine) settle(cp *CheckpointInfo) {
+	t := m.cur
+	end := *t.end
+	end.Message, end.Task, end.Checkpoint = t.message, t.task, cp
+	end.Text = clip(end.Text, maxLastWords)
+	if end.DurationMS == 0 {
+		end.DurationMS = m.clock().Sub(t.started).Milliseconds()
+	}
+	m.write(Event{Kind: EventTurnEnd, TurnEnd: &end})
+	if m.side != nil && !m.link && m.side.state.Reached(StateDelivered) { // typed into the turn, and nothing was seen of it
+		m.open = append(m.open, m.side)
+		m.side = nil
+	}
+	open := m.open
+	m.cur, m.open, m.settling = nil, nil, false
+	if m.state == AgentWorking {
+		m.enter(AgentIdle, end.Source)
+	}
+	for _, e := range open {
+		if why := whyFailed(end); why != "" && e.rec.Kind != KindAbort {
+			m.finish(e, StateFailed, end.Source, why)
+		} else {
+			m.finish(e, StateDone, end.Source, "")
+		}
+	}
+}
+
+func whyFailed(end TurnEndInfo) string {
+	switch end.Reason {
+	case TurnDone:
+		return ""
+	case TurnError:
+		return "the turn ended with an error: " + clip(end.Error, 512)
+	case TurnAborted:
+		return "the turn was aborted"
+	case TurnExited:
+		return "the agent's process ended in the turn"
+	}
+	return "the turn ended: " + string(end.Reason)
+}
+
+// linkLost says that the agent lives but cannot be heard.
+func (m *machine) linkLost() []effect {
+	if m.exited {
+		return nil
+	}
+	m.enter(AgentUnknown, adapter.ByNone)
+	for _, e := range []*entry{m.side, m.main} {
+		if e != nil && !e.state.Reached(StateAccepted) {
+			m.takeBack(e) // it is handed over again by its id, and taken once
+		}
+	}
+	return m.flush()
+}
+
+// exit says that the agent's process has ended.
+func (m *machine) exit() []effect {
+	if m.exited {
+		return nil
+	}
+	if e := m.main; e != nil && m.cur == nil && !m.busy() && m.taken(e) {
+		m.begin(e.rec.ID, adapter.ByNone) // it may have done something, and its turn had no time to be seen
+	}
+	m.exited = true
+	m.enter(AgentExited, adapter.ByProcess)
+	m.later = nil
+	switch {
+	case m.settling:
+	case m.cur != nil:
+		m.cur.end = &TurnEndInfo{Reason: TurnExited, Source: adapter.ByProcess}
+		m.settling = true
+		m.do(effect{checkpoint: CauseTurn})
+	default:
+		m.leave()
+	}
+	return m.flush()
+}
+
+// leave ends the messages that were handed over and cannot be answered any
+// more. One that the built-in agent has not accepted stays for the next life.
+func (m *machine) leave() {
+	for _, e := range []*entry{m.side, m.main} {
+		switch {
+		case e == nil:
+			continue
+		case m.taken(e):
+			m.letGo(e)
+			m.finish(e, StateFailed, "", "the agent's process ended before it answered")
+		default:
+			m.takeBack(e)
+		}
+	}
+}
+
+// taken reports whether the agent may have acted on e: it must not be handed
+// over again.
+func (m *machine) taken(e *entry) bool {
+	return e.state.Reached(StateAccepted) || !m.link && (e.rec.Typed || e.state.Reached(StateDelivered))
+}
+
+// settled reports whether nothing is under way.
+func (m *machine) settled() bool { return m.booted && !m.settling }
+
+func (m *machine) busy() bool { return m.settling || !m.booted }
+
+// postpone keeps something that happened until the checkpoint is there.
+func (m *machine) postpone(fn func() []effect) []effect {
+	m.later = append(m.later, fn)
+	return nil
+}
+
+// take says that the agent has e, and that it was handed over, if that was not
+// said yet: the agent's word may be faster than that of whoever handed it over.
+func (m *machine) take(e *entry, evidence adapter.Evidence) {
+	if !e.state.Reached(StateDelivered) {
+		m.step(e, StateDelivered, evidence)
+	}
+	m.step(e, StateAccepted, evidence)
+}
+
+func (m *machine) step(e *entry, s MessageState, evidence adapter.Evidence) {
+	e.state, e.evidence = s, evidence
+	info := e.info()
+	m.write(Event{Kind: EventMessage, Message: &info})
+}
+
+func (m *machine) finish(e *entry, s MessageState, evidence adapter.Evidence, why string) {
+	e.rec.Why = why
+	m.step(e, s, evidence)
+	m.do(effect{finish: e})
+}
+
+func (e *entry) info() MessageInfo {
+	info := e.rec.info()
+	info.State, info.Evidence = e.state, e.evidence
+	return info
+}
+
+func (m *machine) enter(s AgentState, source adapter.Evidence) {
+	if m.state != s {
+		m.since = m.clock()
+	}
+	m.state, m.source = s, source
+}
+
+func (m *machine) write(ev Event) {
+	if m.cur != nil || ev.Kind == EventTurnEnd {
+		ev.Turn = m.turn
+	}
+	m.do(effect{event: &ev})
+}
+
+func (m *machine) do(e effect) { m.todo = append(m.todo, e) }
+
+// status tells what the agent does.
+func (m *machine) status() Status {
+	s := Status{
+		State: m.state, Source: m.source, Since: m.since, Turn: m.turn,
+		Queued: len(m.waiting) + len(m.urgent),
+	}
+	switch {
+	case m.cur != nil:
+		s.Message, s.Task = m.cur.message, m.cur.task
+	case m.main != nil:
+		s.Message, s.Task = m.main.rec.ID, m.main.rec.Task
+	}
+	return s
+}
+
+// clip cuts a text to at most n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,255 @@
+package tui
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"muntin/agent"
+	"muntin/agent/harness"
+	"muntin/internal/term"
+)
+
+// The names in a stream of events; the package agent/llm, which has them too, is
+// not a front end's to import.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	textDelta     = "text_delta"
+	thinkingDelta = "thinking_delta"
+	textBlock     = "text"
+)
+
+// resultLines is how many lines of a tool's result are shown.
+const resultLines = 6
+
+// stream is what is known of the response that is being shown.
+type stream struct {
+	shown    bool   // text of the response was shown as it came
+	thinking bool   // the last text was thinking
+	tool     string // the call whose line was written last
+	calls    map[string]string
+}
+
+// OnEvent shows an event and tells the link of it. Give it to harness.Open.
+func (u *UI) OnEvent(e agent.Event) {
+	u.turn.on(e)
+	u.screen.event(e)
+}
+
+func (s *screen) event(e agent.Event) {
+	switch e.Type {
+	case agent.EventMessageUpdate:
+		s.write(func(b *strings.Builder) { s.update(b, e) })
+	case agent.EventMessageEnd:
+		s.write(func(b *strings.Builder) { s.messageEnd(b, e) })
+	case agent.EventToolStart:
+		s.write(func(b *strings.Builder) { s.toolStart(b, e) })
+	case agent.EventToolEnd:
+		s.write(func(b *strings.Builder) { s.toolEnd(b, e) })
+	case agent.EventRetry:
+		delay := time.Duration(e.DelayMS) * time.Millisecond
+		s.write(func(b *strings.Builder) {
+			s.line(b, s.theme.Warn.Render(fmt.Sprintf("↻ trying again in %s: %s", duration(delay), term.CleanLine(e.Error))))
+		})
+	}
+}
+
+// update shows text and thinking as they come.
+func (s *screen) update(b *strings.Builder, e agent.Event) {
+	step := e.Stream
+	if step == nil || step.Type != textDelta && step.Type != thinkingDelta {
+		return
+	}
+	thinking := step.Type == thinkingDelta
+	style := lipgloss.NewStyle()
+	if thinking {
+		style = s.theme.Dim
+	}
+	delta := step.Delta
+	if !s.streams.shown || s.streams.thinking != thinking {
+		s.gap(b)
+		delta = strings.TrimLeft(delta, "\n")
+	}
+	if delta == "" {
+		return
+	}
+	s.streams.shown, s.streams.thinking, s.streams.tool = true, thinking, ""
+	s.text(b, delta, style)
+}
+
+// messageEnd closes a response; one that did not come in pieces is shown now.
+func (s *screen) messageEnd(b *strings.Builder, e agent.Event) {
+	m := e.Message
+	if m == nil || m.Role != roleAssistant {
+		return
+	}
+	if text := strings.Trim(m.Text(), "\n"); !s.streams.shown && text != "" {
+		s.gap(b)
+		s.text(b, text, lipgloss.NewStyle())
+	}
+	s.fresh(b)
+	s.streams.shown = false
+}
+
+func (s *screen) toolStart(b *strings.Builder, e agent.Event) {
+	if s.streams.calls == nil {
+		s.streams.calls = map[string]string{}
+	}
+	text := summary(e.ToolName, e.Args)
+	s.streams.calls[e.ToolCallID] = text
+	if s.streams.tool == "" {
+		s.gap(b)
+	}
+	s.toolLine(b, e, s.theme.Accent.Render("● "))
+}
+
+func (s *screen) toolLine(b *strings.Builder, e agent.Event, mark string) {
+	s.line(b, mark+s.theme.Strong.Render(term.CleanLine(e.ToolName))+"  "+s.streams.calls[e.ToolCallID])
+	s.streams.tool = e.ToolCallID
+}
+
+// toolEnd shows what of a result helps a person: the end of a command's output,
+// the changed lines of an edit, and every error.
+func (s *screen) toolEnd(b *strings.Builder, e agent.Event) {
+	lines, cut := resultText(e)
+	if len(lines) == 0 {
+		return
+	}
+	if s.streams.tool != e.ToolCallID { // another call's line came between
+		s.toolLine(b, e, s.theme.Dim.Render("↳ "))
+	}
+	if cut > 0 {
+		s.line(b, s.theme.Dim.Render(fmt.Sprintf("  … %d more lines", cut)))
+	}
+	for _, l := range lines {
+		style := s.theme.Dim
+		switch {
+		case e.IsError:
+			style = s.theme.Bad
+		case e.ToolName == "edit" && strings.HasPrefix(l, "+"):
+			style = s.theme.Good
+		case e.ToolName == "edit" && strings.HasPrefix(l, "-"):
+			style = s.theme.Bad
+		}
+		s.line(b, paint(style, "  "+term.CleanLine(l)))
+	}
+}
+
+// resultText gives the lines to show, and how many before them are not.
+func resultText(e agent.Event) (lines []string, cut int) {
+	if e.Result == nil {
+		return nil, 0
+	}
+	text := ""
+	for _, block := range e.Result.Content {
+		if block.Type == textBlock {
+			text += block.Text
+		}
+	}
+	switch {
+	case e.IsError:
+	case e.ToolName == "read", e.ToolName == "write", text == "(no output)":
+		return nil, 0
+	case e.ToolName == "edit":
+		var details struct {
+			Diff string `json:"diff"`
+		}
+		if json.Unmarshal(e.Result.Details, &details) != nil {
+			return nil, 0
+		}
+		text = changedLines(details.Diff)
+	}
+	for l := range strings.SplitSeq(text, "\n") {
+		l = strings.TrimRight(l, "\r")
+		l = term.Clean(l[strings.LastIndexByte(l, '\r')+1:]) // a progress line, as it ended
+		if strings.TrimSpace(l) != "" {
+			lines = append(lines, l)
+		}
+	}
+	cut = max(len(lines)-resultLines, 0)
+	if e.ToolName == "edit" && !e.IsError {
+		return lines[:len(lines)-cut], 0
+	}
+	return lines[cut:], cut
+}
+
+// changedLines leaves the context out of a diff.
+func changedLines(diff string) string {
+	var b strings.Builder
+	for l := range strings.SplitSeq(diff, "\n") {
+		if strings.HasPrefix(l, "+") || strings.HasPrefix(l, "-") {
+			b.WriteString(l + "\n")
+		}
+	}
+	return b.String()
+}
+
+// summary says in one clean line what a call does.
+func summary(tool string, args json.RawMessage) string {
+	var a struct {
+		Command string `json:"command"`
+		Path    string `json:"path"`
+		Content string `json:"content"`
+	}
+	if json.Unmarshal(args, &a) != nil {
+		a.Command, a.Path = "", ""
+	}
+	switch {
+	case a.Command != "":
+		first, rest, _ := strings.Cut(strings.TrimSpace(a.Command), "\n")
+		if rest != "" {
+			first += " …"
+		}
+		return term.CleanLine(first)
+	case tool == "write" && a.Path != "":
+		return fmt.Sprintf("%s (%s)", term.CleanLine(a.Path), plural(lineCount(a.Content), "line"))
+	case a.Path != "":
+		return term.CleanLine(a.Path)
+	}
+	return term.CleanLine(string(args))
+}
+
+func lineCount(s string) int {
+	n := strings.Count(s, "\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	return n
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func footerText(o harness.Outcome) string {
+	in := o.Usage.Input + o.Usage.CacheRead + o.Usage.CacheWrite
+	return fmt.Sprintf("%s · %s in · %s out", duration(o.Duration), count(in), count(o.Usage.Output))
+}
+
+func duration(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// count prints a number of tokens: 340, 1.2k, 3.4M.
+func count(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+func aborted(err error) bool { return errors.Is(err, harness.ErrAborted) }

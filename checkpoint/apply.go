@@ -1,0 +1,366 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
+)
+
+// tempPrefix begins the names of files that a restore has not renamed yet.
+const tempPrefix = ".muntin-restore-"
+
+// An applier carries out the ops of a plan.
+type applier struct {
+	store  *Store
+	now    *snapshot // what the ops start from
+	root   int       // open folder
+	serial int
+	dirs   map[string]bool // folders to sync
+
+	written, deleted []string
+	conflicts        []PathNote
+}
+
+// errConflict says that a path is not in the state that the op starts from.
+var errConflict = errors.New("changed by another process while restoring")
+
+// apply carries out ops. A path that is not as expected is left alone and
+// becomes a conflict; any other error ends it.
+func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, error) {
+	a := &applier{store: s, now: now, dirs: map[string]bool{}}
+	var err error
+	if a.root, err = openRoot(s.repo.Root); err != nil {
+		return nil, fmt.Errorf("opening worktree: %w", err)
+	}
+	defer unix.Close(a.root)
+	// Deletions first, the deepest first, so that folders can become files and
+	// files folders, and so that names that differ only in case do not meet.
+	for _, o := range slices.Backward(ops) {
+		if o.new.mode != 0 {
+			continue
+		}
+		if err := a.step(ctx, o, a.remove); err != nil {
+			return a, err
+		}
+	}
+	for _, o := range ops {
+		if o.new.mode == 0 {
+			continue
+		}
+		if err := a.step(ctx, o, a.put); err != nil {
+			return a, err
+		}
+	}
+	return a, a.sync()
+}
+
+// step runs one op in its open folder.
+func (a *applier) step(ctx context.Context, o op, run func(context.Context, int, op) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	dir, err := a.folder(path.Dir(o.path), o.new.mode != 0)
+	if err == nil {
+		defer unix.Close(dir)
+		err = run(ctx, dir, o)
+	}
+	switch {
+	case err == nil:
+		if o.new.mode == 0 {
+			a.deleted = append(a.deleted, o.path)
+		} else {
+			a.written = append(a.written, o.path)
+		}
+		return nil
+	case errors.Is(err, errConflict):
+		a.conflicts = append(a.conflicts, PathNote{Path: o.path, Why: err.Error()})
+		return nil
+	}
+	return fmt.Errorf("restoring %s: %w", o.path, err)
+}
+
+// folder opens the folder of a path, making it and those above it if asked.
+func (a *applier) folder(rel string, create bool) (int, error) {
+	if rel == "." {
+		rel = ""
+	}
+	fd, err := openDir(a.root, rel)
+	if err == nil {
+		return fd, nil
+	}
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || !create && errors.Is(err, fs.ErrNotExist) {
+		return -1, errConflict
+	}
+	if !create || !errors.Is(err, fs.ErrNotExist) {
+		return -1, err
+	}
+	parent, err := a.folder(path.Dir(rel), true)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(parent)
+	if err := unix.Mkdirat(parent, path.Base(rel), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return -1, err
+	}
+	a.dirs[path.Dir(rel)] = true
+	return openDir(a.root, rel)
+}
+
+// expect checks that the path is still as the op starts from, and returns its stat data.
+func (a *applier) expect(dir int, o op) (statKey, error) {
+	name := path.Base(o.path)
+	st, err := lstatAt(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if o.old.mode != 0 {
+			return statKey{}, errConflict
+		}
+		return statKey{}, nil
+	}
+	if err != nil {
+		return statKey{}, err
+	}
+	key := statKeyOf(&st)
+	if o.old.mode == 0 {
+		if key.isDir() && o.new.mode != 0 {
+			return key, a.removeEmpty(dir, name)
+		}
+		return key, errConflict
+	}
+	e := a.now.root.lookup(o.path)
+	if e == nil || e.mode == modeDir || e.stat != key {
+		return key, errConflict
+	}
+	if !e.racy {
+		return key, nil
+	}
+	var content []byte
+	if key.isSymlink() {
+		content, err = readlinkAt(dir, name)
+	} else {
+		content, _, _, err = (&reader{}).file(dir, name, key.size)
+	}
+	if err != nil {
+		return key, err
+	}
+	if plumbing.ComputeHash(plumbing.BlobObject, content) != o.old.hash {
+		return key, errConflict
+	}
+	return key, nil
+}
+
+// removeEmpty removes a folder that has only folders in it.
+func (a *applier) removeEmpty(dir int, name string) error {
+	fd, err := retry(func() (int, error) { return unix.Openat(dir, name, dirFlags, 0) })
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	list, err := f.ReadDir(-1)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		if !d.IsDir() {
+			return errConflict
+		}
+		if err := a.removeEmpty(fd, d.Name()); err != nil {
+			return err
+		}
+	}
+	return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+}
+
+// remove deletes a file, and the folders above it that became empty by that.
+func (a *applier) remove(_ context.Context, dir int, o op) error {
+	if _, err := a.expect(dir, o); err != nil {
+		return err
+	}
+	if err := unix.Unlinkat(dir, path.Base(o.path), 0); err != nil {
+		return err
+	}
+	at := path.Dir(o.path)
+	for ; at != "."; at = path.Dir(at) {
+		parent, err := a.folder(path.Dir(at), false)
+		if err != nil {
+			return err
+		}
+		err = unix.Unlinkat(parent, path.Base(at), unix.AT_REMOVEDIR)
+		_ = unix.Close(parent)
+		if err != nil {
+			break // not empty, or not ours to remove
+		}
+		delete(a.dirs, at)
+	}
+	a.dirs[at] = true
+	return nil
+}
+
+// put writes a file or symlink beside its place and renames it there.
+func (a *applier) put(ctx context.Context, dir int, o op) error {
+	key, err := a.expect(dir, o)
+	if err != nil {
+		return err
+	}
+	name := path.Base(o.path)
+	if isFile(o.old.mode) && isFile(o.new.mode) && o.old.hash == o.new.hash {
+		return a.chmod(dir, name, key, o.new.mode)
+	}
+	a.serial++
+	temp := tempPrefix + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(a.serial)
+	if o.new.mode == modeSymlink {
+		var target []byte
+		if target, err = a.store.blob(ctx, o.new.hash); err == nil {
+			err = unix.Symlinkat(string(target), dir, temp)
+		}
+	} else {
+		err = a.writeFile(ctx, dir, temp, key, o.new)
+	}
+	if err == nil {
+		err = unix.Renameat(dir, temp, dir, name)
+	}
+	if err != nil {
+		_ = unix.Unlinkat(dir, temp, 0) // it may not be there
+		return err
+	}
+	a.dirs[path.Dir(o.path)] = true
+	return nil
+}
+
+// writeFile writes a blob to a new file. The permissions of the file that it
+// will replace are kept, but for the executable bits.
+func (a *applier) writeFile(ctx context.Context, dir int, temp string, was statKey, to fileState) error {
+	perm := uint32(0o666)
+	if to.mode == modeExec {
+		perm = 0o777
+	}
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
+	})
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), temp)
+	err = a.store.copyBlob(ctx, f, to.hash)
+	if err == nil && was.isRegular() {
+		err = unix.Fchmod(fd, a.store.permissions(was, to.mode))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// permissions are those of a file with the executable bits of a mode.
+func (s *Store) permissions(was statKey, mode uint32) uint32 {
+	perm := was.mode & 0o777
+	switch {
+	case !s.conf.fileMode:
+	case mode == modeExec:
+		perm |= perm & 0o444 >> 2
+		perm |= 0o100
+	default:
+		perm &^= 0o111
+	}
+	return perm
+}
+
+func (a *applier) chmod(dir int, name string, was statKey, mode uint32) error {
+	fd, err := retry(func() (int, error) { return unix.Openat(dir, name, fileFlags, 0) })
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fchmod(fd, a.store.permissions(was, mode))
+}
+
+// sync makes the names durable in all folders that changed.
+func (a *applier) sync() error {
+	for dir := range a.dirs {
+		fd, err := a.folder(dir, false)
+		if errors.Is(err, errConflict) {
+			continue // the folder is gone
+		}
+		if err != nil {
+			return fmt.Errorf("syncing folder %s: %w", dir, err)
+		}
+		err = unix.Fsync(fd)
+		_ = unix.Close(fd)
+		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+			return fmt.Errorf("syncing folder %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// dropTemps removes what an interrupted restore left in the folders of ops.
+func (s *Store) dropTemps(ops []op) error {
+	root, err := openRoot(s.repo.Root)
+	if err != nil {
+		return fmt.Errorf("opening worktree: %w", err)
+	}
+	defer unix.Close(root)
+	seen := map[string]bool{}
+	for _, o := range ops {
+		dir := path.Dir(o.path)
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		fd, err := openDir(root, dir)
+		if err != nil {
+			continue // no such folder: nothing left in it
+		}
+		f := os.NewFile(uintptr(fd), dir)
+		list, err := f.Readdirnames(-1)
+		for _, name := range list {
+			if strings.HasPrefix(name, tempPrefix) {
+				err = errors.Join(err, unix.Unlinkat(fd, name, 0))
+			}
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("cleaning folder %s: %w", filepath.Join(s.repo.Root, dir), err)
+		}
+	}
+	return nil
+}
+
+// copyBlob writes a blob's content to w.
+func (s *Store) copyBlob(ctx context.Context, w io.Writer, h plumbing.Hash) error {
+	obj, err := s.odb.get(plumbing.BlobObject, h)
+	if err != nil {
+		// A partial clone: git fetches it.
+		content, gitErr := s.git.run(ctx, "", nil, "cat-file", "blob", h.String())
+		if gitErr != nil {
+			return errors.Join(err, gitErr)
+		}
+		_, err = w.Write(content)
+		return err
+	}
+	r, err := obj.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(w, r)
+	return err
+}
+
+// blob reads a whole blob.
+func (s *Store) blob(ctx context.Context, h plumbing.Hash) ([]byte, error) {
+	var b bytes.Buffer
+	err := s.copyBlob(ctx, &b, h)
+	return b.Bytes(), err
+}

@@ -1,0 +1,18 @@
+package checkpoint
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// errNoBeneath says that the system cannot open a path without following symlinks in one call.
+var errNoBeneath = errors.New("no such call")
+
+func openBeneath(root int, rel string) (int, error) {
+	fd, err := unix.Openat(root, rel, dirFlags&^unix.O_NOFOLLOW|unix.O_NOFOLLOW_ANY, 0)
+	if errors.Is(err, unix.ENAMETOOLONG) || errors.Is(err, unix.EINVAL) {
+		return -1, errNoBeneath
+	}
+	return fd, err
+}

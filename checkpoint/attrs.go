@@ -1,0 +1,94 @@
+package checkpoint
+
+import (
+	"bytes"
+	"hash/fnv"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// convFlags say which conversions of git's some rule in force could ask for.
+type convFlags uint8
+
+const (
+	convText   convFlags = 1 << iota // autocrlf, text, eol: only files with CR LF change on their way in
+	convIdent                        // ident: only files with "$Id" change
+	convFilter                       // filter, working-tree-encoding: any file may change
+)
+
+// An attrScope is what is known about conversion in one folder: a superset
+// of what git would do. Which file is really concerned is git's decision.
+type attrScope struct {
+	flags convFlags
+	sig   uint64 // of all rules in force; other rules, other hashes
+}
+
+// systemAttributes are the places of the system-wide file in usual builds of git.
+var systemAttributes = [...]string{"/etc/gitattributes", "/usr/local/etc/gitattributes", "/opt/homebrew/etc/gitattributes"}
+
+// rootAttrs reads the rules that come from outside the worktree.
+func (g *git) rootAttrs(c *settings) (*attrScope, error) {
+	h := fnv.New64a()
+	for _, key := range slices.Sorted(maps.Keys(c.values)) {
+		if strings.HasPrefix(key, "filter.") || key == "core.autocrlf" || key == "core.eol" {
+			h.Write([]byte(key + "\n" + c.values[key] + "\x00"))
+		}
+	}
+	s := &attrScope{sig: h.Sum64()}
+	if v := strings.ToLower(c.values["core.autocrlf"]); v == "input" || c.bool("core.autocrlf", false) {
+		s.flags |= convText
+	}
+	files := append(systemAttributes[:], c.path("core.attributesfile", xdgFile("attributes")),
+		filepath.Join(g.repo.CommonDir, "info", "attributes"))
+	for _, f := range files {
+		content, err := readOptional(f)
+		if err != nil && !os.IsPermission(err) {
+			return nil, err
+		}
+		s = s.enter(content)
+	}
+	return s, nil
+}
+
+// enter adds the content of a .gitattributes. Once some rule converts, all
+// files below count, since a macro may be used under any name.
+func (s *attrScope) enter(content []byte) *attrScope {
+	flags := attrFlags(content)
+	if len(content) == 0 || flags == 0 && s.flags == 0 {
+		return s
+	}
+	h := fnv.New64a()
+	var sig [8]byte
+	for i := range sig {
+		sig[i] = byte(s.sig >> (8 * i))
+	}
+	h.Write(sig[:])
+	h.Write(content)
+	return &attrScope{flags: s.flags | flags, sig: h.Sum64()}
+}
+
+// attrFlags looks for the names of converting attributes, wherever they stand.
+func attrFlags(content []byte) convFlags {
+	var flags convFlags
+	for _, w := range []struct {
+		word string
+		flag convFlags
+	}{
+		{"text", convText}, {"crlf", convText}, {"eol", convText}, {"ident", convIdent},
+		{"filter", convFilter}, {"working-tree-encoding", convFilter},
+	} {
+		if bytes.Contains(content, []byte(w.word)) {
+			flags |= w.flag
+		}
+	}
+	return flags
+}
+
+// byContent tells whether the content itself gives reason to ask git.
+func (s *attrScope) byContent(content []byte) bool {
+	return s.flags&convText != 0 && bytes.Contains(content, []byte("\r\n")) ||
+		s.flags&convIdent != 0 && bytes.Contains(content, []byte("$Id"))
+}

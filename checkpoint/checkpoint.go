@@ -1,0 +1,186 @@
+// Package checkpoint saves whole worktrees as commits on private refs, lists
+// and compares them, and restores them so that a restore can be undone.
+//
+// A checkpoint holds what `git add -A` would stage: tracked files and
+// untracked ones that are not ignored, with contents, executable bits and
+// symlinks, and the commits of nested repositories. Its tree is bit-identical
+// to git's. Where git converts contents on their way in (autocrlf, text, eol,
+// ident, filter, working-tree-encoding), git does the conversion, and the bytes as
+// they were on disk are kept beside it, so that a restore is byte-exact.
+//
+// Not saved, as in git: empty folders, owners, modes beyond the executable
+// bit, extended attributes, hard links, and what lies inside nested repositories. Left out
+// and reported: files over the size cap, unreadable ones, FIFOs, sockets and
+// devices, and names that git refuses. A restore never touches what was left out.
+//
+// Index, HEAD, branches, stash, configuration, hooks and the modification
+// times of files are never touched. The package keeps its lock and its
+// journal in the folder "muntin" of the git folder.
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"muntin/internal/durable"
+	"muntin/internal/state"
+)
+
+// DefaultSizeCap is the largest file that is saved unless Options say otherwise.
+const DefaultSizeCap = 50 << 20
+
+// Errors that callers may test for.
+var (
+	ErrNotFound      = errors.New("no such checkpoint")
+	ErrAmbiguous     = errors.New("ambiguous checkpoint")
+	ErrNothingToUndo = errors.New("nothing to undo")
+	ErrUnsupported   = errors.New("repository not supported")
+)
+
+// A Cause says why a checkpoint was taken.
+type Cause string
+
+// The causes. CauseUndo is the present before a restore, CauseRestored the state after it.
+const (
+	CauseTurn     Cause = "turn"
+	CauseManual   Cause = "manual"
+	CauseUndo     Cause = "undo"
+	CauseRestored Cause = "restored"
+)
+
+// Options say which worktree to save and where.
+type Options struct {
+	Worktree string           // the worktree or a folder in it
+	Ref      string           // full name below refs/muntin/, as refs/muntin/<run>/<agent>
+	CacheDir string           // folder for the stat cache; "" keeps it in memory
+	SizeCap  int64            // bytes; larger files are left out and reported; 0: DefaultSizeCap
+	Now      func() time.Time // nil: time.Now
+}
+
+// Meta is what the caller knows about a checkpoint. All of it is kept in the
+// commit's trailers.
+type Meta struct {
+	Run     string `json:"run,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Turn    int    `json:"turn,omitempty"`
+	Message string `json:"message,omitempty"` // id of the message that began the turn
+	Entry   string `json:"entry,omitempty"`   // id of the session entry
+	Cause   Cause  `json:"cause"`
+	Note    string `json:"note,omitempty"` // free text
+}
+
+// A Checkpoint is one saved state of a worktree.
+type Checkpoint struct {
+	ID     int       `json:"id"`               // 1 is the first of its chain; 0: not saved (see Store.Worktree)
+	Commit string    `json:"commit"`           // hash of the commit, "" if not saved
+	Tree   string    `json:"tree"`             // hash of the tree
+	Parent string    `json:"parent,omitempty"` // commit of the checkpoint before
+	Ref    string    `json:"ref"`
+	Head   string    `json:"head,omitempty"` // HEAD's commit at that moment
+	Time   time.Time `json:"time"`           // whole seconds
+	Meta
+	Files    int    `json:"files"`              // paths that differ from the checkpoint before; from HEAD for the first
+	Restored string `json:"restored,omitempty"` // CauseRestored: the commit that was restored
+	Before   string `json:"before,omitempty"`   // CauseRestored: the commit of the state before the restore
+}
+
+// A PathNote tells why a path was left out or left alone.
+type PathNote struct {
+	Path string `json:"path"` // relative to the worktree, with slashes
+	Why  string `json:"why"`
+}
+
+// A Report tells what a save could not take as it should.
+type Report struct {
+	Skipped     []PathNote `json:"skipped,omitempty"`     // not in the checkpoint
+	Unstable    []PathNote `json:"unstable,omitempty"`    // changed while they were read; one state of them was saved
+	Unconverted []PathNote `json:"unconverted,omitempty"` // saved as they are on disk because git's conversion failed
+}
+
+// A Store saves and restores one worktree on one chain. Its methods may be
+// called from several goroutines and processes at once; those that change
+// something wait for each other.
+type Store struct {
+	opts Options
+	repo state.Repo
+	dir  string // <gitdir>/muntin: lock, journal
+	git  *git
+
+	mu   sync.Mutex // guards what follows; held for the whole of a method
+	odb  *objects
+	conf *settings
+	last *snapshot // of the newest checkpoint saved or loaded; nil if not known
+}
+
+// Open opens the worktree's repository and finishes an interrupted restore.
+// The error matches ErrUnsupported for repositories whose objects or refs
+// are of a kind that this package cannot write (SHA-256, reftable), and
+// state.ErrNoRepo where there is no repository.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	if err := checkRef(opts.Ref); err != nil {
+		return nil, err
+	}
+	repo, err := state.FindRepo(opts.Worktree)
+	if err != nil {
+		return nil, fmt.Errorf("opening checkpoints: %w", err)
+	}
+	if opts.SizeCap == 0 {
+		opts.SizeCap = DefaultSizeCap
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	s := &Store{opts: opts, repo: repo, dir: filepath.Join(repo.GitDir, "muntin"), git: newGit(repo), odb: openObjects(repo)}
+	if s.conf, err = s.git.loadSettings(ctx); err != nil {
+		return nil, fmt.Errorf("opening checkpoints of %s: %w", repo.Root, err)
+	}
+	if err := s.conf.supported(); err != nil {
+		return nil, fmt.Errorf("opening checkpoints of %s: %w", repo.Root, err)
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening checkpoints: %w", err)
+	}
+	if s.interrupted() {
+		if _, err := s.Recover(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Ref returns the full name of the chain's ref.
+func (s *Store) Ref() string { return s.opts.Ref }
+
+// begin takes the worktree's lock, in this process and among processes.
+func (s *Store) begin(ctx context.Context) (end func(), err error) {
+	s.mu.Lock()
+	held, err := durable.Lock(ctx, filepath.Join(s.dir, "lock"))
+	if err != nil {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("locking worktree %s: %w", s.repo.Root, err)
+	}
+	return func() {
+		// The lock ends with the file in any case, so there is nothing to do about an error.
+		_ = held.Unlock()
+		s.mu.Unlock()
+	}, nil
+}
+
+// beginChange is begin for methods that change the worktree or the chain: an
+// interrupted restore is finished first, so that it cannot mix with them.
+func (s *Store) beginChange(ctx context.Context) (end func(), err error) {
+	end, err = s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.recoverLocked(ctx); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}

@@ -1,0 +1,166 @@
+package checkpoint
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if child(os.Args) {
+		return
+	}
+	// The machine's own configuration must not matter.
+	for key, value := range map[string]string{"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_ATTR_NOSYSTEM": "1", "XDG_CONFIG_HOME": os.DevNull} {
+		if err := os.Setenv(key, value); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// A repo is a git repository for one test.
+type repo struct {
+	t   testing.TB
+	dir string
+}
+
+func newRepo(t testing.TB) *repo {
+	t.Helper()
+	r := &repo{t: t, dir: filepath.Join(t.TempDir(), "repo")}
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.git("init", "-q", "-b", "main")
+	return r
+}
+
+// gitEnv is the environment of git in tests.
+func gitEnv() []string {
+	return append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_ALLOW_PROTOCOL=file")
+}
+
+func (r *repo) git(args ...string) string {
+	r.t.Helper()
+	out, err := r.try(nil, args...)
+	if err != nil {
+		r.t.Fatalf("git %q: %v", args, err)
+	}
+	return out
+}
+
+func (r *repo) try(env []string, args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(gitEnv(), env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil && stderr.Len() > 0 {
+		r.t.Logf("git %q: %s", args, stderr.String())
+	}
+	return strings.TrimRight(string(out), "\n"), err
+}
+
+func (r *repo) path(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *repo) write(name, content string) {
+	r.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(r.path(name), []byte(content), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *repo) read(name string) string {
+	r.t.Helper()
+	b, err := os.ReadFile(r.path(name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (r *repo) remove(name string) {
+	r.t.Helper()
+	if err := os.RemoveAll(r.path(name)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// commit commits everything.
+func (r *repo) commit() {
+	r.t.Helper()
+	r.git("add", "-A")
+	r.git("commit", "-q", "--allow-empty", "-m", "c")
+}
+
+// oracle is the tree that git makes of the worktree with a copy of the index
+// that has no stat data, so that git reads every file.
+func (r *repo) oracle() string {
+	r.t.Helper()
+	temp := filepath.Join(r.t.TempDir(), "index")
+	env := []string{"GIT_INDEX_FILE=" + temp}
+	index, err := os.ReadFile(r.git("rev-parse", "--path-format=absolute", "--git-path", "index"))
+	if err == nil {
+		if err := os.WriteFile(temp, index, 0o600); err != nil {
+			r.t.Fatal(err)
+		}
+		// An index that is newer than nothing is racy everywhere: git trusts no entry.
+		old := time.Unix(1, 0)
+		if err := os.Chtimes(temp, old, old); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if _, err := r.try(env, "-c", "core.hooksPath=/dev/null", "add", "-A", "--sparse"); err != nil {
+		r.t.Fatalf("oracle: %v", err)
+	}
+	tree, err := r.try(env, "write-tree")
+	if err != nil {
+		r.t.Fatalf("oracle: %v", err)
+	}
+	return tree
+}
+
+func (r *repo) open(opts Options) *Store {
+	r.t.Helper()
+	if opts.Worktree == "" {
+		opts.Worktree = r.dir
+	}
+	if opts.Ref == "" {
+		opts.Ref = "refs/muntin/run/agent"
+	}
+	s, err := Open(r.t.Context(), opts)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func (r *repo) save(s *Store, m Meta) (Checkpoint, Report) {
+	r.t.Helper()
+	c, rep, err := s.Save(r.t.Context(), m)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return c, rep
+}
+
+// check saves a checkpoint and compares its tree with git's.
+func (r *repo) check(s *Store) Checkpoint {
+	r.t.Helper()
+	c, _ := r.save(s, Meta{Cause: CauseTurn, Turn: 1})
+	if want := r.oracle(); c.Tree != want {
+		diff, _ := r.try(nil, "diff-tree", "-r", want, c.Tree)
+		r.t.Fatalf("tree differs from git's (git's first):\n%s", diff)
+	}
+	return c
+}

@@ -1,0 +1,156 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Recover finishes a restore that a crash interrupted; if that cannot be
+// done, it takes it back. It returns nil if there was none. Paths that are
+// neither in the old nor in the new state were changed by someone since; they
+// are left alone and reported as conflicts. Open and all methods that change
+// something do this by themselves.
+func (s *Store) Recover(ctx context.Context) (*RestoreReport, error) {
+	end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return s.recoverLocked(ctx)
+}
+
+func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
+	j, err := s.readJournal()
+	if err != nil || j == nil {
+		return nil, err
+	}
+	undo, target, err := s.commits(j)
+	if err != nil {
+		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
+	}
+	report := &RestoreReport{Target: target.checkpoint(j.Ref), Undo: undo.checkpoint(j.Ref)}
+	done, err := s.wasFinished(j, undo)
+	if err != nil {
+		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
+	}
+	if done != nil {
+		report.Now = done.checkpoint(j.Ref)
+		return report, s.dropJournal()
+	}
+	a, protected, err := s.roll(ctx, undo, target)
+	if err == nil {
+		report.Protected = protected
+		report.fill(a)
+		err = s.finish(ctx, j, report)
+	}
+	if err == nil {
+		return report, nil
+	}
+	if ctx.Err() != nil { // the next call tries again
+		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
+	}
+	if _, _, backErr := s.roll(ctx, target, undo); backErr != nil {
+		return nil, fmt.Errorf("recovering an interrupted restore: %w", errors.Join(err, backErr))
+	}
+	report.RolledBack = true
+	return report, s.dropJournal()
+}
+
+// wasFinished returns the checkpoint at the end of the journal's restore if
+// the crash came after it was saved.
+func (s *Store) wasFinished(j *journal, undo *record) (*record, error) {
+	h, err := s.readRef(j.Ref)
+	if err != nil || h.IsZero() {
+		return nil, err
+	}
+	r, err := s.record(h)
+	if err != nil {
+		return nil, err
+	}
+	if r.meta.Cause == CauseRestored && r.before == undo.hash {
+		return r, nil
+	}
+	return nil, nil
+}
+
+// roll brings the worktree from a mixture of two states to the second one. A
+// path is changed if it is in the first state or absent, since a crash can
+// come between a deletion and a write.
+func (s *Store) roll(ctx context.Context, from, to *record) (*applier, []PathNote, error) {
+	start, err := s.odb.saved(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	goal, err := s.odb.saved(to)
+	if err != nil {
+		return nil, nil, err
+	}
+	ops, err := s.changes(start, goal)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.dropTemps(ops); err != nil {
+		return nil, nil, err
+	}
+	// Files that are ignored now were saved when the restore began, so they count.
+	forced := map[string]bool{}
+	for _, o := range ops {
+		forced[o.path] = true
+		for dir := filepath.Dir(o.path); dir != "."; dir = filepath.Dir(dir) {
+			if _, ok := forced[dir]; !ok {
+				forced[dir] = false
+			}
+		}
+	}
+	now, err := s.take(ctx, forced)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &plan{now: now}
+	var changed []PathNote
+	for _, o := range ops {
+		var at fileState
+		if e := now.root.lookup(o.path); e != nil && e.mode != modeDir {
+			at = fileState{mode: e.mode, hash: e.disk()}
+		}
+		switch {
+		case s.same(at, o.new):
+		case s.same(at, o.old), at.mode == 0:
+			p.ops = append(p.ops, op{path: o.path, old: at, new: o.new})
+		default:
+			changed = append(changed, PathNote{Path: o.path, Why: "changed since the restore was interrupted"})
+		}
+	}
+	if err := s.protect(p, goal); err != nil {
+		return nil, nil, err
+	}
+	a, err := s.apply(ctx, now, p.ops)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.conflicts = append(a.conflicts, changed...)
+	return a, p.protected, nil
+}
+
+// onDisk tells whether a path has the content that an op would give it.
+func (s *Store) onDisk(o op) bool {
+	file := filepath.Join(s.repo.Root, o.path)
+	info, err := os.Lstat(file)
+	if err != nil {
+		return false
+	}
+	var content []byte
+	if o.new.mode == modeSymlink {
+		var target string
+		target, err = os.Readlink(file)
+		content = []byte(target)
+	} else if info.Mode().IsRegular() {
+		content, err = os.ReadFile(file)
+	}
+	return err == nil && plumbing.ComputeHash(plumbing.BlobObject, content) == o.new.hash
+}

@@ -1,0 +1,146 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// moveTries bounds how often a commit is made anew because another process
+// moved the chain meanwhile.
+const moveTries = 20
+
+// Save takes a checkpoint of the worktree and puts it at the head of the
+// chain. It always makes a commit: a turn that changed nothing has the tree of the one
+// before. When Save returns, the checkpoint is durable. The zero Cause is CauseManual.
+//
+// What the report names as skipped is not in the checkpoint. If the
+// worktree changes while it is read, the checkpoint may hold states of
+// different files from different moments: save when the agent has settled.
+func (s *Store) Save(ctx context.Context, m Meta) (Checkpoint, Report, error) {
+	end, err := s.beginChange(ctx)
+	if err != nil {
+		return Checkpoint{}, Report{}, err
+	}
+	defer end()
+	if m.Cause == "" {
+		m.Cause = CauseManual
+	}
+	snap, err := s.take(ctx, nil)
+	if err != nil {
+		return Checkpoint{}, Report{}, fmt.Errorf("saving checkpoint of %s: %w", s.repo.Root, err)
+	}
+	r, err := s.commit(ctx, s.opts.Ref, snap, record{meta: m})
+	if err != nil {
+		return Checkpoint{}, Report{}, fmt.Errorf("saving checkpoint of %s: %w", s.repo.Root, err)
+	}
+	return r.checkpoint(s.opts.Ref), snap.report, nil
+}
+
+// Worktree returns the present state as a checkpoint that is not saved: its
+// ID is 0 and its Commit empty, its objects are written but no ref holds them.
+// It is meant for Diff and Patch, soon.
+func (s *Store) Worktree(ctx context.Context) (Checkpoint, error) {
+	end, err := s.beginChange(ctx)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	defer end()
+	snap, err := s.take(ctx, nil)
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("looking at worktree %s: %w", s.repo.Root, err)
+	}
+	return Checkpoint{Tree: snap.tree.String(), Ref: s.opts.Ref, Time: s.opts.Now().UTC().Truncate(1e9)}, nil
+}
+
+// commit puts a snapshot at the head of the chain ref. Of r, the caller sets
+// meta, restored and before.
+func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record) (*record, error) {
+	var err error
+	r.tree, r.time = snap.tree, s.opts.Now()
+	if r.head, err = headCommit(s.repo.GitDir, s.repo.CommonDir); err != nil {
+		return nil, fmt.Errorf("reading HEAD: %w", err)
+	}
+	if r.side, err = s.odb.writeSide(snap.saved()); err != nil {
+		return nil, err
+	}
+	for range moveTries {
+		err = s.append(ctx, ref, &r)
+		if !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	snap.commit, snap.ref = r.hash, ref
+	first := s.last == nil
+	s.last = snap
+	if first || snap.hashed >= rehashed {
+		// A cache that cannot be written costs time later and nothing else.
+		_ = s.saveCache(snap)
+	}
+	return &r, nil
+}
+
+// append makes r the next commit of the chain ref.
+func (s *Store) append(ctx context.Context, ref string, r *record) error {
+	old, err := s.readRef(ref)
+	if err != nil {
+		return err
+	}
+	var before plumbing.Hash
+	r.previous, r.seq, r.files = old, 1, 0
+	if !old.IsZero() {
+		p, err := s.record(old)
+		if err != nil {
+			return err
+		}
+		r.seq, before = p.seq+1, p.tree
+	} else if !r.head.IsZero() {
+		if before, err = s.odb.commitTree(r.head); err != nil {
+			return err
+		}
+	}
+	err = s.odb.diffTrees(before, r.tree, func(pathDiff) error {
+		r.files++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if r.hash, err = s.odb.write(plumbing.CommitObject, r.encode()); err != nil {
+		return err
+	}
+	if err := s.odb.sync(); err != nil {
+		return err
+	}
+	return moveRef(ctx, s.repo.CommonDir, ref, old, r.hash)
+}
+
+// saved is the snapshot as a restore sees it.
+func (snap *snapshot) saved() saved {
+	return saved{tree: snap.tree, raw: snap.root.rawHashes(), skipped: snap.report.Skipped}
+}
+
+// Close writes the stat cache, if there is a folder for it. The Store can
+// still be used.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		return nil
+	}
+	return s.saveCache(s.last)
+}
+
+func (s *Store) cacheFile() string {
+	if s.opts.CacheDir == "" {
+		return ""
+	}
+	h := plumbing.ComputeHash(plumbing.BlobObject, []byte(s.repo.Root))
+	return filepath.Join(s.opts.CacheDir, "stat-"+h.String()[:16])
+}

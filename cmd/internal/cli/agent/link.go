@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"muntin/agent/harness"
+	"muntin/agent/pty"
+	"muntin/agent/tui"
+)
+
+// maxWords is how much of the agent's last answer goes into its turn's end, in
+// bytes; the session has all of it.
+const maxWords = 4 << 10
+
+// A link is the agent's side of its supervisor's socket: a tui.Link.
+type link struct {
+	link *pty.Link
+	in   chan tui.Incoming
+	done sync.WaitGroup
+	stop context.CancelFunc
+}
+
+func newLink(ctx context.Context, client *pty.Client) (*link, error) {
+	attached, err := client.Attach(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("attaching to the pane's supervisor: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	l := &link{link: attached, in: make(chan tui.Incoming), stop: stop}
+	l.done.Go(func() {
+		defer close(l.in)
+		for m := range attached.Messages() {
+			select {
+			case l.in <- tui.Incoming{ID: m.ID, Kind: tui.Kind(m.Kind), Text: m.Text, From: m.From}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return l, nil
+}
+
+func (l *link) close() {
+	l.stop()
+	_ = l.link.Close() // the supervisor sees the end either way
+	l.done.Wait()
+}
+
+func (l *link) Messages() <-chan tui.Incoming { return l.in }
+
+func (l *link) Ready(context.Context) error {
+	return l.link.Report(pty.Report{Kind: pty.ReportReady})
+}
+
+// The reports below are lost only with the supervisor, which takes the agent
+// with it: an error has nowhere to go.
+
+func (l *link) Accepted(id string) {
+	_ = l.link.Report(pty.Report{Kind: pty.ReportAccepted, Message: id})
+}
+
+func (l *link) Refused(id, why string) {
+	_ = l.link.Report(pty.Report{Kind: pty.ReportRefused, Message: id, Why: why})
+}
+
+func (l *link) TurnStart(id string) {
+	_ = l.link.Report(pty.Report{Kind: pty.ReportTurnStart, Message: id})
+}
+
+func (l *link) Tool(t tui.ToolReport) {
+	_ = l.link.Report(pty.Report{Kind: pty.ReportTool, Tool: &pty.ToolInfo{
+		Name: t.Name, Summary: t.Summary, IsError: t.IsError, MS: t.Duration.Milliseconds(),
+	}})
+}
+
+func (l *link) TurnEnd(id string, o harness.Outcome, err error) {
+	end := &pty.TurnEndInfo{
+		Message: id, Reason: pty.TurnDone, Text: lastWords(o.Text), Entry: o.Entry,
+		DurationMS: o.Duration.Milliseconds(),
+		Usage: &pty.Usage{
+			Input: o.Usage.Input, Output: o.Usage.Output,
+			CacheRead: o.Usage.CacheRead, CacheWrite: o.Usage.CacheWrite,
+		},
+	}
+	switch failure := o.Failure(err); {
+	case errors.Is(err, harness.ErrAborted):
+		end.Reason = pty.TurnAborted
+	case failure != nil:
+		end.Reason, end.Error = pty.TurnError, failure.Error()
+	}
+	_ = l.link.Report(pty.Report{Kind: pty.ReportTurnEnd, Message: id, TurnEnd: end})
+}
+
+// lastWords keeps the end of a long answer: what it comes to stands there.
+func lastWords(s string) string {
+	if len(s) <= maxWords {
+		return s
+	}
+	runes := []rune(s[len(s)-maxWords:])
+	return "…" + string(runes[min(len(runes), 1):])
+}

@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muntin/agent/adapter"
+	"muntin/agent/pty"
+	"muntin/checkpoint"
+	"muntin/cmd/internal/cli/app"
+	"muntin/internal/logfile"
+	"muntin/orchestrator"
+	"muntin/recipes"
+)
+
+// NewPane makes `muntin pane`, the process that a run's panes run.
+func NewPane(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:    "pane <run> <agent>",
+		Short:  "The supervisor of one agent (started by muntin in a pane)",
+		Hidden: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return app.Usage("want a run and an agent, got %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := a.Run(args[0])
+			if err != nil {
+				return err
+			}
+			return supervise(cmd.Context(), a, run, args[1])
+		},
+	}
+}
+
+// supervise runs an agent of a run on a pty of its own until it ends.
+func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name string) error {
+	recipe, err := run.Recipe()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(recipe.Agents, func(r recipes.Agent) bool { return r.Name == name })
+	if i < 0 {
+		_, err := app.Agent(run, name)
+		return err
+	}
+	agent, dir := recipe.Agents[i], run.Dir.Agent(name)
+	log, file, err := logfile.Open(run.Dir.Log("pane-"+name), slog.LevelInfo)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	env, err := orchestrator.ReadEnv(run.Dir, a.Environ)
+	if err != nil {
+		return err
+	}
+	workDir := orchestrator.WorkDir(run.Dir, run.Root, agent)
+	argv := argvOf(a, agent, dir.Session())
+	opt := pty.Options{
+		Run: run.Name, Agent: name, Dir: dir, Argv: argv, WorkDir: filepath.Join(workDir, agent.Dir),
+		Env: agentEnv(a, run, agent, env), Adapter: adapterOf(agent, argv),
+		In: os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
+		Checkpoints: &checkpoints{dir: workDir, ref: orchestrator.CheckpointRef(run.Name, name), cache: dir.Path, app: a},
+	}
+	exit, err := pty.Run(ctx, opt)
+	if err != nil {
+		log.Error("the supervisor ended", "error", err)
+		return err
+	}
+	return app.Exit(exit.Code)
+}
+
+func adapterOf(agent recipes.Agent, argv []string) adapter.Adapter {
+	if agent.BuiltIn() {
+		a, _ := adapter.Lookup(adapter.BuiltIn)
+		return a
+	}
+	return adapter.For(argv)
+}
+
+// argvOf is the command of an agent: its own, or muntin's coding agent.
+func argvOf(a *app.App, agent recipes.Agent, session string) []string {
+	if !agent.BuiltIn() {
+		return agent.Command
+	}
+	argv := []string{a.Self, "agent", "--name", agent.Name, "--model", agent.Model, "--session", session}
+	if agent.System != "" {
+		argv = append(argv, "--append-system-prompt", agent.System)
+	}
+	return argv
+}
+
+// agentEnv is the environment of an agent: that of the person who started the
+// run, and where the agent finds its run. muntin itself is in its PATH.
+func agentEnv(a *app.App, run orchestrator.Run, agent recipes.Agent, env []string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return strings.HasPrefix(name, "MUNTIN_") && name != "MUNTIN_SCRIPT_SPEED" || name == "TERM" || name == "COLORTERM"
+	})
+	// What the program sees is the pane, not the terminal muntin up was typed in.
+	env = append(env, "TERM="+a.Getenv("TERM"), "COLORTERM=truecolor")
+	for i, kv := range env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			env[i] = "PATH=" + path + string(os.PathListSeparator) + filepath.Dir(a.Self)
+		}
+	}
+	return append(env,
+		"MUNTIN_RUN="+run.Name, "MUNTIN_AGENT="+agent.Name, "MUNTIN_REPO="+run.Root,
+		"MUNTIN_BOARD="+run.Todo, "MUNTIN_SOCKET="+run.Dir.Agent(agent.Name).Socket,
+	)
+}
+
+// secrets are the values that must not be in a recording: those of variables
+// the recipe passes on by name, and of variables whose name says key, token,
+// secret or password.
+func secrets(env, named []string) []string {
+	var values []string
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		upper := strings.ToUpper(name)
+		looks := slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"}, func(w string) bool { return strings.Contains(upper, w) })
+		if len(value) >= 8 && (looks || slices.Contains(named, name)) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// checkpoints takes an agent's checkpoints. The store is opened with the
+// first, so that the agent does not wait for it.
+type checkpoints struct {
+	app             *app.App
+	dir, ref, cache string
+	store           *checkpoint.Store
+}
+
+// Save implements pty.Checkpointer.
+func (c *checkpoints) Save(ctx context.Context, req pty.CheckpointRequest) (pty.CheckpointInfo, error) {
+	if c.store == nil {
+		store, err := checkpoint.Open(ctx, checkpoint.Options{Worktree: c.dir, Ref: c.ref, CacheDir: c.cache, Now: c.app.Now})
+		if err != nil {
+			return pty.CheckpointInfo{}, err
+		}
+		c.store = store
+	}
+	saved, _, err := c.store.Save(ctx, checkpoint.Meta{
+		Run: req.Run, Agent: req.Agent, Turn: req.Turn, Message: req.Message, Entry: req.Entry, Cause: checkpoint.Cause(req.Cause),
+	})
+	if err != nil {
+		return pty.CheckpointInfo{}, fmt.Errorf("taking a checkpoint of %s: %w", c.dir, err)
+	}
+	return pty.CheckpointInfo{
+		ID: saved.ID, Commit: saved.Commit, Tree: saved.Tree, Ref: saved.Ref, Files: saved.Files, Cause: string(req.Cause),
+	}, nil
+}

@@ -1,0 +1,140 @@
+// Package cli is the root of muntin's commands: it builds the streams, the
+// environment and the exit code, and hands them down. Each noun has a package
+// of its own below.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muntin/cmd/internal/cli/agent"
+	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/checkpoint"
+	"muntin/cmd/internal/cli/demo"
+	"muntin/cmd/internal/cli/doctor"
+	"muntin/cmd/internal/cli/message"
+	"muntin/cmd/internal/cli/recipe"
+	"muntin/cmd/internal/cli/run"
+	"muntin/cmd/internal/cli/todo"
+	"muntin/internal/state"
+	"muntin/internal/term"
+)
+
+// Version is set by the linker: -X muntin/cmd/internal/cli.Version=….
+var Version = "devel" //nolint:gochecknoglobals // the linker can set nothing else
+
+// Main runs muntin with the process's arguments and streams and returns the
+// exit code.
+func Main() int {
+	a, err := newApp()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "muntin:", err)
+		return app.ExitFailed
+	}
+	return Run(context.Background(), a, os.Args[1:])
+}
+
+// Run runs one command line and returns its exit code.
+func Run(ctx context.Context, a *app.App, args []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			code = a.Crashed(p, debug.Stack())
+		}
+	}()
+	root := newRoot(a)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return app.ExitOK
+	}
+	report(a, cmd, err)
+	return app.Code(err)
+}
+
+func newApp() (*app.App, error) {
+	layout, err := state.NewLayout(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	environ := os.Environ()
+	return &app.App{
+		Streams: term.System(environ), Theme: term.DefaultTheme(), Layout: layout,
+		Environ: environ, Now: time.Now, Version: Version, Self: self, Dir: ".",
+		Signals: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		},
+	}, nil
+}
+
+func newRoot(a *app.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "muntin",
+		Short: "Run coding agents in tmux panes, with a board and a checkpoint of every turn",
+		Long: "muntin runs coding agents in tmux panes, coordinates them through PLAN.md and\n" +
+			"TODO.md, and takes a git checkpoint after every turn.",
+		Example: "  muntin demo                     three agents at work, no key and no network\n" +
+			"  muntin up workers               workers on this repository's TODO.md\n" +
+			"  muntin send ada \"and tests\"     a prompt, acknowledged\n" +
+			"  muntin rollback ada 3           her files as they were after turn 3",
+		Version:       a.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("muntin {{.Version}}\n")
+	root.SetIn(a.Streams.In)
+	root.SetOut(a.Streams.Out)
+	root.SetErr(a.Streams.Err)
+	root.PersistentFlags().StringVar(&a.Dir, "repo", ".", "the repository, or a folder in it")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return app.Usage("%w", err) })
+	root.AddGroup(
+		&cobra.Group{ID: "run", Title: "Runs:"},
+		&cobra.Group{ID: "agent", Title: "Agents:"},
+		&cobra.Group{ID: "files", Title: "Files:"},
+		&cobra.Group{ID: "more", Title: "More:"},
+	)
+	root.SetHelpCommandGroupID("more")
+	root.SetCompletionCommandGroupID("more")
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("run", demo.NewCmd(a), run.NewUp(a), run.NewLs(a), run.NewAttach(a), run.NewDown(a), recipe.NewCmd(a))
+	add("agent", message.NewSend(a), message.NewLogs(a), agent.NewCmd(a))
+	add("files", todo.NewCmd(a), checkpoint.NewCmd(a), checkpoint.NewRollback(a), checkpoint.NewUndo(a))
+	add("more", doctor.NewCmd(a))
+	root.AddCommand(run.NewOrchestrate(a), agent.NewPane(a))
+	return root
+}
+
+// report prints an error with its hint, and the usage where the command line
+// was the trouble.
+func report(a *app.App, cmd *cobra.Command, err error) {
+	if text := err.Error(); text != "" && !interrupted(err) {
+		fmt.Fprintf(a.Streams.Err, "%s %s\n", a.Theme.Bad.Render("muntin:"), text)
+	}
+	if hint := app.HintOf(err); hint != "" {
+		fmt.Fprintf(a.Streams.Err, "%s %s\n", a.Theme.Dim.Render("   try:"), hint)
+	}
+	var exit *app.ExitError
+	unknown := strings.HasPrefix(err.Error(), "unknown command")
+	if unknown || errors.As(err, &exit) && exit.Code == app.ExitUsage && app.HintOf(err) == "" {
+		fmt.Fprintf(a.Streams.Err, "%s %s --help\n", a.Theme.Dim.Render("   see:"), cmd.CommandPath())
+	}
+}
+
+func interrupted(err error) bool { return app.Code(err) == app.ExitInterrupted }

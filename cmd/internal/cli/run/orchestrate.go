@@ -1,0 +1,84 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"muntin/cmd/internal/cli/app"
+	"muntin/internal/logfile"
+	"muntin/internal/state"
+	"muntin/orchestrator"
+	"muntin/orchestrator/board"
+	"muntin/orchestrator/dash"
+)
+
+// NewOrchestrate makes `muntin orchestrate`, the process in the board's pane.
+func NewOrchestrate(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:    "orchestrate [run]",
+		Short:  "The orchestrator and board of a run (started by muntin in a pane)",
+		Long:   "Give a run's tasks to its agents, check and merge what they finish, and show the\nboard. It can be ended and started again at any time: agents go on without it.",
+		Hidden: true,
+		Args:   maxArgs(1, "the run"),
+		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
+			run, err := a.Run(first(args))
+			if err != nil {
+				return err
+			}
+			return orchestrate(ctx, a, run)
+		}),
+	}
+}
+
+func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
+	log, file, err := logfile.Open(run.Dir.Log("orchestrate"), slog.LevelInfo)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	repo, err := state.FindRepo(run.Root)
+	if err != nil {
+		return err
+	}
+	env, err := orchestrator.ReadEnv(run.Dir, a.Environ)
+	if err != nil {
+		return err
+	}
+	recipe, err := run.Recipe()
+	if err != nil {
+		return err
+	}
+	screen := newScreen(run, recipe)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var group errgroup.Group
+	group.Go(func() error {
+		defer stop()
+		err := screen.show(ctx, a)
+		if errors.Is(err, dash.ErrQuit) {
+			return nil
+		}
+		return err
+	})
+	group.Go(func() error {
+		defer stop()
+		return orchestrator.Serve(ctx, orchestrator.ServeOptions{
+			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Now: a.Now,
+			OnState: func(s orchestrator.State, problems []board.Problem) { screen.update(s, problems) },
+		})
+	})
+	if err := group.Wait(); err != nil {
+		log.Error("the orchestrator ended", "error", err)
+		if errors.Is(err, orchestrator.ErrServed) {
+			return app.NeedsPerson(err)
+		}
+		return fmt.Errorf("orchestrating run %s: %w", run.Name, err)
+	}
+	log.Info("the orchestrator was ended")
+	return nil
+}

@@ -1,0 +1,233 @@
+// Package run holds the commands about whole runs: up, ls, attach, down and
+// the orchestrator's own process.
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"muntin/cmd/internal/cli/app"
+	"muntin/internal/state"
+	"muntin/orchestrator"
+	"muntin/orchestrator/panes"
+	"muntin/recipes"
+)
+
+// DefaultWait is how long up waits for its agents.
+const DefaultWait = time.Minute
+
+// UpOptions are up's arguments.
+type UpOptions struct {
+	App    *app.App
+	Recipe string
+	Name   string
+	Model  string
+	Attach bool
+	JSON   bool
+	Wait   time.Duration
+}
+
+// NewUp makes `muntin up`.
+func NewUp(a *app.App) *cobra.Command {
+	o := UpOptions{App: a}
+	cmd := &cobra.Command{
+		Use:   "up <recipe>",
+		Short: "Start a run from a recipe",
+		Long: "Start a run: a git worktree and a tmux pane for each agent of the recipe, and\n" +
+			"the orchestrator that gives them the board's tasks. The recipe is the name of a\n" +
+			"built-in one (see `muntin recipe ls`) or the path of a file.",
+		Args: cobra.MatchAll(exactArgs(1, "the recipe")),
+		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
+			o.Recipe = args[0]
+			_, err := Up(ctx, o)
+			return err
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Name, "name", "", "the run's name (default: the recipe's)")
+	f.StringVar(&o.Model, "model", "", "model of agents that name none, as provider/id (default: $MUNTIN_MODEL)")
+	f.BoolVarP(&o.Attach, "attach", "a", false, "attach to the run when it is up")
+	f.BoolVar(&o.JSON, "json", false, "print what was started as JSON")
+	f.DurationVar(&o.Wait, "wait", DefaultWait, "how long to wait until all agents are ready")
+	return cmd
+}
+
+// Up starts a run, waits until its agents are ready, and says so.
+func Up(ctx context.Context, o UpOptions) (orchestrator.Run, error) {
+	a := o.App
+	repo, err := a.Repo()
+	if err != nil {
+		return orchestrator.Run{}, err
+	}
+	recipe, err := loadRecipe(a, o.Recipe, repo.Root)
+	if err != nil {
+		return orchestrator.Run{}, err
+	}
+	if err := setModel(a, recipe, o.Model); err != nil {
+		return orchestrator.Run{}, err
+	}
+	run, err := bringUp(ctx, o, repo, recipe)
+	if err != nil {
+		return orchestrator.Run{}, err
+	}
+	if err := awaitReady(ctx, o, run); err != nil {
+		return run, err
+	}
+	if err := tellUp(a, run, recipe, o.JSON); err != nil {
+		return run, err
+	}
+	if o.Attach {
+		return run, Attach(ctx, a, run)
+	}
+	return run, nil
+}
+
+func bringUp(ctx context.Context, o UpOptions, repo state.Repo, recipe *recipes.Recipe) (orchestrator.Run, error) {
+	a := o.App
+	server, err := a.Tmux(ctx, "")
+	if err != nil {
+		return orchestrator.Run{}, err
+	}
+	dir := a.Layout.Repo(repo)
+	name, err := runName(dir, o.Name, recipe.Name)
+	if err != nil {
+		return orchestrator.Run{}, err
+	}
+	cols, rows := size(a)
+	run, err := orchestrator.Up(ctx, orchestrator.UpOptions{
+		Repo: repo, Dir: dir, Recipe: recipe, Name: name, Host: panes.New(server), Socket: server.Socket(),
+		Self: a.Self, Program: a.Version, Environ: a.Environ, Cols: cols, Rows: rows, Now: a.Now,
+	})
+	if errors.Is(err, orchestrator.ErrRunExists) {
+		return run, existing(dir, name)
+	}
+	return run, err
+}
+
+// runName is the name asked for, or the recipe's with a number behind it where
+// a run that has ended bears it already.
+func runName(dir state.RepoDir, asked, recipe string) (string, error) {
+	if asked != "" {
+		return asked, nil
+	}
+	runs, err := orchestrator.Runs(dir)
+	if err != nil && len(runs) == 0 {
+		return "", err
+	}
+	taken := map[string]orchestrator.Run{}
+	for _, r := range runs {
+		taken[r.Name] = r
+	}
+	name := recipe
+	for n := 2; ; n++ {
+		r, ok := taken[name]
+		if !ok || r.Alive() {
+			return name, nil // a living one makes Up fail with what to do
+		}
+		name = fmt.Sprintf("%s-%d", recipe, n)
+	}
+}
+
+func existing(dir state.RepoDir, name string) error {
+	run := orchestrator.Run{Dir: dir.Run(name)}
+	err := fmt.Errorf("a run named %s exists in this repository", name)
+	if run.Alive() {
+		return app.Hint(err, "look at it with `muntin attach %s`, end it with `muntin down %s`, or start another with --name", name, name)
+	}
+	return app.Hint(err, "it has ended; start another with --name")
+}
+
+func loadRecipe(a *app.App, name, root string) (*recipes.Recipe, error) {
+	recipe, err := recipes.Find(name, root)
+	if errors.Is(err, recipes.ErrNotFound) {
+		var names []string
+		for _, info := range recipes.Builtins() {
+			names = append(names, info.Name)
+		}
+		return nil, app.Hint(&app.ExitError{Code: app.ExitUsage, Err: err}, "the built-in recipes are %s; a file needs a path: ./%s.yaml", strings.Join(names, ", "), filepath.Base(name))
+	}
+	return recipe, err
+}
+
+// setModel gives agents without a model the one of the command line or the
+// environment, and refuses when one stays without.
+func setModel(a *app.App, recipe *recipes.Recipe, flag string) error {
+	switch {
+	case flag != "":
+		recipe.Model = flag
+	case recipe.Model == "":
+		recipe.Model = a.Getenv("MUNTIN_MODEL")
+	}
+	for _, agent := range recipe.Resolve() {
+		if agent.BuiltIn() && agent.Model == "" {
+			return app.Hint(app.Usage("agent %s has no model", agent.Name),
+				"name one with --model openai/<id> or in $MUNTIN_MODEL; without a key try --model scripted/demo")
+		}
+	}
+	return nil
+}
+
+// size is the size the run's windows get: the terminal's, or one that a
+// person who attaches later is likely to have.
+func size(a *app.App) (cols, rows int) {
+	if !a.Streams.OutTTY {
+		return 200, 50
+	}
+	cols, rows = a.Streams.Size()
+	if cols < 80 || rows < 24 {
+		fmt.Fprintf(a.Streams.Err, "%s the terminal has %d x %d cells; from 80 x 24 on everything can be read\n", a.Theme.Warn.Render("small:"), cols, rows)
+	}
+	return max(cols, 80), max(rows, 24)
+}
+
+func awaitReady(ctx context.Context, o UpOptions, run orchestrator.Run) error {
+	wait, cancel := context.WithTimeoutCause(ctx, o.Wait, context.DeadlineExceeded)
+	defer cancel()
+	err := orchestrator.WaitReady(wait, run)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil { // Ctrl-C before all are ready: nothing is left behind
+		return errors.Join(context.Cause(ctx), Discard(context.WithoutCancel(ctx), o.App, run))
+	}
+	return app.Hint(err, "look at it with `muntin attach %s`, end it with `muntin down %s`", run.Name, run.Name)
+}
+
+// upJSON is what `up --json` prints.
+type upJSON struct {
+	orchestrator.Info
+	Agents []string `json:"agents"`
+}
+
+func tellUp(a *app.App, run orchestrator.Run, recipe *recipes.Recipe, asJSON bool) error {
+	var names []string
+	for _, agent := range recipe.Resolve() {
+		names = append(names, agent.Name)
+	}
+	if asJSON {
+		enc := json.NewEncoder(a.Streams.Out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(upJSON{Info: run.Info, Agents: names})
+	}
+	t := a.Theme
+	fmt.Fprintf(a.Streams.Out, "%s run %s is up: %s\n", t.Good.Render("✓"), t.Strong.Render(run.Name), strings.Join(names, ", "))
+	fmt.Fprintf(a.Streams.Out, "  %s   %s   %s\n",
+		t.Command.Render("muntin attach "+run.Name), t.Command.Render("muntin ls"), t.Command.Render("muntin down "+run.Name))
+	return nil
+}
+
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return app.Usage("want %s, got %d arguments", what, len(args))
+		}
+		return nil
+	}
+}

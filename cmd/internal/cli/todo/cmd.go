@@ -1,0 +1,216 @@
+// Package todo holds the commands about the board's tasks. They work in any
+// repository, and in an agent's worktree on the board of its run.
+package todo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"muntin/cmd/internal/cli/app"
+	"muntin/internal/state"
+	"muntin/internal/term"
+	"muntin/orchestrator/board"
+	"muntin/recipes"
+)
+
+// NewCmd makes `muntin todo`.
+func NewCmd(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "todo", Short: "List, add and settle tasks of the board", Args: cobra.NoArgs,
+		Long: "The board is TODO.md: plain Markdown that people, agents and these commands edit\nat the same time. Inside a run's pane it is the run's.",
+	}
+	cmd.AddCommand(newLs(a), newAdd(a),
+		newSet(a, "done", "Tick a task", board.Done), newSet(a, "reopen", "Open a task again", board.Open),
+		newSet(a, "cancel", "Cancel a task", board.Cancelled), newBlock(a))
+	return cmd
+}
+
+// file finds the board: the one the environment names in an agent's pane, a
+// living run's, else the repository's own.
+func file(a *app.App) (board.File, error) {
+	if path := a.Getenv("MUNTIN_BOARD"); path != "" {
+		return boardAt(a, path, a.Getenv("MUNTIN_REPO"))
+	}
+	repo, err := a.Repo()
+	if err != nil {
+		return board.File{}, err
+	}
+	return boardAt(a, filepath.Join(repo.Root, recipes.DefaultTodo), repo.Root)
+}
+
+// boardAt pairs a board with its lock, which all writers of it must share: the
+// run's that works on it, else the repository's.
+func boardAt(a *app.App, path, root string) (board.File, error) {
+	repo, err := state.FindRepo(root)
+	if err != nil {
+		return board.File{}, err
+	}
+	dir := a.Layout.Repo(repo)
+	if err := os.MkdirAll(dir.Path, 0o700); err != nil {
+		return board.File{}, fmt.Errorf("making the repository's state folder: %w", err)
+	}
+	return board.File{Path: path, LockPath: dir.BoardLock(path)}, nil
+}
+
+func newLs(a *app.App) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "ls", Short: "List the tasks", Args: cobra.NoArgs,
+		RunE: a.Interruptible(func(context.Context, []string) error {
+			f, err := file(a)
+			if err != nil {
+				return err
+			}
+			b, err := f.Read()
+			if errors.Is(err, board.ErrNoFile) {
+				return app.Hint(err, "make one with `muntin todo add \"…\"`")
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				enc := json.NewEncoder(a.Streams.Out)
+				enc.SetIndent("", "  ")
+				return enc.Encode(b.Tasks())
+			}
+			return list(a, b)
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func list(a *app.App, b *board.Board) error {
+	t := a.Theme
+	width := 0
+	if a.Streams.OutTTY {
+		width, _ = a.Streams.Size()
+	}
+	table := term.NewTable("STATE", "TASK", "WHO", "WAITS FOR", "TEXT")
+	for _, task := range b.Tasks() {
+		style := t.Dim
+		switch task.State {
+		case board.Open:
+			style = t.Strong
+		case board.Claimed:
+			style = t.Busy
+		case board.Done:
+			style = t.Good
+		case board.Blocked, board.Waiting:
+			style = t.Warn
+		case board.Cancelled, board.Unknown:
+		}
+		table.Row(style.Render(string(task.State)), "^"+task.ID, strings.Join(task.Assignees, " "),
+			strings.Join(b.Waits(task), " "), term.CleanLine(task.Text))
+	}
+	if err := table.Write(a.Streams.Out, t, width); err != nil {
+		return err
+	}
+	for _, p := range b.Problems {
+		fmt.Fprintf(a.Streams.Err, "%s %s\n", t.Warn.Render("board:"), p)
+	}
+	return nil
+}
+
+func newAdd(a *app.App) *cobra.Command {
+	var n board.NewTask
+	cmd := &cobra.Command{
+		Use: "add <text>", Short: "Add a task", Args: exactly(1, "the task's text in quotes"),
+		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
+			n.Text = args[0]
+			f, err := file(a)
+			if err != nil {
+				return err
+			}
+			if err := f.Create(ctx); err != nil {
+				return err
+			}
+			var id string
+			_, _, err = f.Update(ctx, func(b *board.Board) (err error) {
+				id, err = b.AddTask(n)
+				return err
+			})
+			if err == nil {
+				fmt.Fprintf(a.Streams.Out, "^%s\n", id)
+			}
+			return err
+		}),
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&n.ID, "id", "", "its id (default: made from the text)")
+	fl.StringSliceVar(&n.After, "after", nil, "ids of tasks it waits for")
+	fl.StringVar(&n.Check, "check", "", "the command that checks it")
+	fl.StringSliceVar(&n.Assignees, "for", nil, "agents or roles it is for")
+	fl.StringVar(&n.Parent, "in", "", "id of the task to put it in")
+	fl.StringVar(&n.Body, "details", "", "text below it")
+	fl.IntVar(&n.Priority, "priority", 0, "1 (first) to 3")
+	return cmd
+}
+
+func newSet(a *app.App, verb, short string, to board.State) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " <task>...", Short: short,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return app.Usage("want the id of a task")
+			}
+			return nil
+		},
+		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
+			return update(ctx, a, func(b *board.Board) error {
+				for _, arg := range args {
+					if err := errors.Join(b.SetState(bare(arg), to), b.SetReason(bare(arg), "")); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}),
+	}
+}
+
+func newBlock(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "block <task> <reason>", Short: "Block a task and say why", Args: exactly(2, "a task and the reason in quotes"),
+		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
+			return update(ctx, a, func(b *board.Board) error {
+				return errors.Join(b.SetState(bare(args[0]), board.Blocked), b.SetReason(bare(args[0]), args[1]))
+			})
+		}),
+	}
+}
+
+func update(ctx context.Context, a *app.App, change func(*board.Board) error) error {
+	f, err := file(a)
+	if err != nil {
+		return err
+	}
+	_, _, err = f.Update(ctx, func(b *board.Board) error {
+		if slices.ContainsFunc(b.Tasks(), func(t board.Task) bool { return t.ID == "" && t.State != board.Unknown }) {
+			if _, err := b.EnsureIDs(); err != nil {
+				return err
+			}
+		}
+		return change(b)
+	})
+	return err
+}
+
+func bare(id string) string { return strings.TrimPrefix(id, "^") }
+
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return app.Usage("want %s, got %d arguments", what, len(args))
+		}
+		return nil
+	}
+}

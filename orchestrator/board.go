@@ -1,0 +1,152 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"muntin/orchestrator/board"
+)
+
+// A BoardReader reads and edits the run's board and numbers every reading, so
+// that the reducer never takes an older one for a newer.
+type BoardReader struct {
+	file board.File
+
+	mu  sync.Mutex // held over reading and numbering
+	rev int64
+}
+
+// NewBoardReader makes a reader whose readings count on from rev.
+func NewBoardReader(file board.File, rev int64) *BoardReader {
+	return &BoardReader{file: file, rev: rev}
+}
+
+// Read gives tasks without one an id and returns the board as an input. A
+// missing file is a board without tasks.
+func (b *BoardReader) Read(ctx context.Context) (Input, []board.Problem, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	brd, err := b.file.Read()
+	if errors.Is(err, board.ErrNoFile) {
+		b.rev++
+		return Input{Kind: InputBoard, Rev: b.rev, Tasks: []Task{}}, nil, nil
+	}
+	if err == nil && lacksID(brd) {
+		brd, _, err = b.file.Update(ctx, func(brd *board.Board) error {
+			_, err := brd.EnsureIDs()
+			return err
+		})
+	}
+	if err != nil {
+		return Input{}, nil, fmt.Errorf("reading the board: %w", err)
+	}
+	b.rev++
+	return Input{Kind: InputBoard, Rev: b.rev, Tasks: tasksOf(brd)}, brd.Problems, nil
+}
+
+// edit changes the board under its lock and returns the reading after it.
+func (b *BoardReader) edit(ctx context.Context, change func(*board.Board) error) (Input, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	brd, _, err := b.file.Update(ctx, change)
+	if err != nil {
+		return Input{}, err
+	}
+	b.rev++
+	return Input{Rev: b.rev, Tasks: tasksOf(brd)}, nil
+}
+
+// claim marks an open task as taken by an agent.
+func (b *BoardReader) claim(ctx context.Context, task, agent string) (Input, error) {
+	return b.edit(ctx, func(brd *board.Board) error {
+		t, ok := brd.Task(task)
+		switch {
+		case !ok:
+			return fmt.Errorf("^%s: %w", task, board.ErrNoTask)
+		case t.State == board.Claimed && t.Claim == agent:
+			return nil
+		case t.State != board.Open:
+			return fmt.Errorf("^%s is %s by now", task, t.State)
+		}
+		return errors.Join(brd.SetClaim(task, agent), brd.SetState(task, board.Claimed))
+	})
+}
+
+// mark writes what became of a task. A task that goes back to the board loses
+// the agent's name; one that a person settled meanwhile stays as it is.
+func (b *BoardReader) mark(ctx context.Context, e Effect) (Input, error) {
+	return b.edit(ctx, func(brd *board.Board) error {
+		t, ok := brd.Task(e.Task)
+		if !ok || t.State != board.Claimed {
+			return nil
+		}
+		err := errors.Join(brd.SetState(e.Task, boardState(e.State)), brd.SetReason(e.Task, e.Why))
+		if e.State == TaskOpen {
+			err = errors.Join(err, brd.ClearClaim(e.Task, e.Agent))
+		}
+		return err
+	})
+}
+
+func lacksID(brd *board.Board) bool {
+	for _, t := range brd.Tasks() {
+		if t.ID == "" && t.State != board.Unknown {
+			return true
+		}
+	}
+	return false
+}
+
+func tasksOf(brd *board.Board) []Task {
+	list := []Task{}
+	for _, t := range brd.Tasks() {
+		if t.ID == "" || t.State == board.Unknown {
+			continue // reported among the board's problems
+		}
+		children := len(brd.Children(t)) > 0
+		list = append(list, Task{
+			ID: t.ID, Text: t.Text, Body: t.Body, State: taskState(brd.Effective(t)),
+			Names: t.Assignees, After: t.After, Check: t.Check, Priority: t.Priority,
+			Group:  children && t.Body == "",
+			Ready:  brd.IsReady(t) && (!children || t.Body != ""),
+			Reason: t.Reason,
+		})
+	}
+	return list
+}
+
+func taskState(s board.State) TaskState {
+	switch s {
+	case board.Open:
+		return TaskOpen
+	case board.Claimed:
+		return TaskActive
+	case board.Done:
+		return TaskDone
+	case board.Blocked:
+		return TaskBlocked
+	case board.Cancelled:
+		return TaskCancelled
+	case board.Waiting, board.Unknown:
+	}
+	return TaskWaiting
+}
+
+func boardState(s TaskState) board.State {
+	switch s {
+	case TaskOpen:
+		return board.Open
+	case TaskActive:
+		return board.Claimed
+	case TaskDone:
+		return board.Done
+	case TaskBlocked:
+		return board.Blocked
+	case TaskCancelled:
+		return board.Cancelled
+	case TaskWaiting:
+	}
+	return board.Waiting
+}

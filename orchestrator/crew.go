@@ -1,0 +1,197 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"muntin/agent/pty"
+	"muntin/internal/proc"
+	"muntin/internal/state"
+	"muntin/orchestrator/worktree"
+)
+
+// A Member is one agent of a Crew: where its state and its files are.
+type Member struct {
+	Dir      state.AgentDir
+	WorkDir  string
+	Worktree *worktree.Worktree // nil unless it has one of its own
+}
+
+// A Crew carries out effects in the world: the board's file, the agents'
+// supervisors, git, and the checks' processes.
+type Crew struct {
+	Board   *BoardReader
+	Git     *worktree.Manager
+	Members map[string]Member
+	Run     string
+	Branch  string // the integration branch
+	Env     []string
+	Timeout time.Duration // of a check
+	Now     func() time.Time
+
+	merging  sync.Mutex    // one merge at a time
+	checking chan struct{} // bounds checks at work; see NewCrew
+}
+
+// NewCrew makes a crew that runs at most checks checks at once.
+func NewCrew(c Crew, checks int) *Crew {
+	return &Crew{
+		Board: c.Board, Git: c.Git, Members: c.Members, Run: c.Run, Branch: c.Branch,
+		Env: c.Env, Timeout: c.Timeout, Now: c.Now, checking: make(chan struct{}, max(checks, 1)),
+	}
+}
+
+// Do carries out one effect; see Doer.
+func (c *Crew) Do(ctx context.Context, e Effect) Input {
+	var in Input
+	var res Result
+	var err error
+	switch e.Kind {
+	case EffectClaim:
+		in, err = c.Board.claim(ctx, e.Task, e.Agent)
+	case EffectMark:
+		in, err = c.Board.mark(ctx, e)
+	case EffectPrepare:
+		err = c.prepare(ctx, e)
+	case EffectSend:
+		res.State, err = c.send(ctx, e)
+	case EffectCheck:
+		res.Output, err = c.check(ctx, c.Members[e.Agent].WorkDir, e)
+	case EffectMerge:
+		res, err = c.merge(ctx, e)
+	case EffectRunCheck:
+		res, err = c.runCheck(ctx, e)
+	default:
+		err = fmt.Errorf("unknown effect %q", e.Kind)
+	}
+	res.OK = err == nil && len(res.Conflicts) == 0
+	if err != nil {
+		res.Error = err.Error()
+	}
+	in.Result = &res
+	return in
+}
+
+// prepare brings an idle agent's worktree to what has been merged so far. A
+// conflict is no error: the agent meets it when its own work is merged.
+func (c *Crew) prepare(ctx context.Context, e Effect) error {
+	m := c.Members[e.Agent]
+	if m.Worktree == nil {
+		return nil
+	}
+	_, err := c.Git.Update(ctx, *m.Worktree, c.Branch)
+	return err
+}
+
+// send delivers a message and waits until the agent took it. Messages that
+// need no answer (a steer into a turn that has just ended) count as sent when
+// they are queued.
+func (c *Crew) send(ctx context.Context, e Effect) (string, error) {
+	until := pty.StateAccepted
+	if e.Msg == pty.KindAbort || e.Msg == pty.KindSteer {
+		until = pty.StateQueued
+	}
+	m := pty.Message{ID: e.ID, Kind: e.Msg, Text: e.Text, From: "orchestrator", Task: e.Task, Time: c.Now()}
+	info, err := pty.Deliver(ctx, c.Members[e.Agent].Dir, m, until, nil)
+	if err == nil && info.State == pty.StateFailed {
+		err = errors.New(info.Why)
+	}
+	return string(info.State), err
+}
+
+// check runs a command that a person wrote, on the board or in the recipe, as
+// the shell line that it is. Nothing else is put into it.
+func (c *Crew) check(ctx context.Context, dir string, e Effect) (string, error) {
+	select {
+	case c.checking <- struct{}{}:
+		defer func() { <-c.checking }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	var out output
+	env := append(append([]string{}, c.Env...), "MUNTIN_RUN="+c.Run, "MUNTIN_TASK="+e.Task, "MUNTIN_AGENT="+e.Agent)
+	_, err := proc.Run(ctx, proc.Spec{
+		Argv: []string{"sh", "-c", e.Text}, Dir: dir, Env: env,
+		Stdout: &out, Stderr: &out, Timeout: c.Timeout, Reap: true,
+	})
+	var exit *proc.ExitError
+	if errors.As(err, &exit) {
+		switch {
+		case exit.Result.TimedOut:
+			err = fmt.Errorf("stopped after %s", c.Timeout)
+		case exit.Result.Signal != 0:
+			err = fmt.Errorf("ended by signal %s", exit.Result.Signal)
+		default:
+			err = fmt.Errorf("exit status %d", exit.Result.Code)
+		}
+	}
+	return out.String(), err
+}
+
+// merge commits the tree that was checked on the agent's branch and merges
+// that into the run's.
+func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
+	m := c.Members[e.Agent]
+	if m.Worktree == nil {
+		return Result{}, nil
+	}
+	c.merging.Lock()
+	defer c.merging.Unlock()
+	message := fmt.Sprintf("%s\n\nMuntin-Run: %s\nMuntin-Agent: %s\nMuntin-Task: %s\n", e.Text, c.Run, e.Agent, e.Task)
+	if _, err := c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: message}); err != nil {
+		return Result{}, err
+	}
+	merged, err := c.Git.Merge(ctx, c.Branch, m.Worktree.Branch, "Merge "+message)
+	if err != nil {
+		return Result{}, err
+	}
+	res := Result{Commit: merged.Commit}
+	for _, conflict := range merged.Conflicts {
+		res.Conflicts = append(res.Conflicts, conflict.Path)
+	}
+	return res, nil
+}
+
+// runCheck runs the run's check on a fresh copy of the merged result.
+func (c *Crew) runCheck(ctx context.Context, e Effect) (res Result, err error) {
+	wt, err := c.Git.Checkout(ctx, c.Branch)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() {
+		_, removeErr := c.Git.Remove(context.WithoutCancel(ctx), worktree.RemoveRequest{Path: wt.Path})
+		err = errors.Join(err, removeErr)
+	}()
+	res.Commit = wt.Head
+	res.Output, err = c.check(ctx, wt.Path, e)
+	return res, err
+}
+
+// output keeps the end of what a check prints.
+type output struct {
+	buf []byte
+	cut bool
+}
+
+// maxKept is how much of a check's output is kept in the journal, in bytes.
+const maxKept = 32 << 10
+
+func (o *output) Write(p []byte) (int, error) {
+	o.buf = append(o.buf, p...)
+	if len(o.buf) > 2*maxKept {
+		o.buf = append(o.buf[:0], o.buf[len(o.buf)-maxKept:]...)
+		o.cut = true
+	}
+	return len(p), nil
+}
+
+func (o *output) String() string {
+	s := string(o.buf)
+	if o.cut || len(s) > maxKept {
+		s = tailOf(s, maxKept)
+	}
+	return s
+}

@@ -1,0 +1,260 @@
+package dash
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"muntin/internal/term"
+)
+
+// The sizes at which the layout changes, in cells.
+const (
+	wideWidth   = 96 // tasks and agents side by side from here
+	wideHeight  = 16
+	narrowWidth = 60 // what can be left out is, below this
+	tinyWidth   = 30 // below these there is one line
+	tinyHeight  = 7
+	titleHeight = 18 // sections have titles from here
+	logMin      = 5  // lines that the log should have, its title among them
+	logLeast    = 3  // and that it keeps when there are many tasks
+)
+
+// A frame is one drawing.
+type frame struct {
+	View
+	width, height int
+	now           time.Time
+	theme         term.Theme
+	ask           bool // whether to leave
+}
+
+// Render draws v for a terminal of that many cells: height lines, none wider
+// than width, with styles from the terminal's own 16 colours. Clock times are
+// in now's location.
+func Render(v View, width, height int, now time.Time) string {
+	return frame{View: v, width: width, height: height, now: now, theme: term.DefaultTheme()}.render()
+}
+
+func (f frame) render() string {
+	if f.width <= 0 || f.height <= 0 {
+		return ""
+	}
+	var lines []string
+	switch {
+	case f.width < tinyWidth || f.height < tinyHeight:
+		lines = f.tiny()
+	default:
+		lines = f.header()
+		bottom := f.footer()
+		lines = append(lines, f.body(f.height-len(lines)-len(bottom))...)
+		for len(lines) < f.height-len(bottom) {
+			lines = append(lines, "")
+		}
+		lines = append(lines, bottom...)
+	}
+	return strings.Join(f.fit(lines), "\n")
+}
+
+// fit makes the lines exactly the size of the terminal.
+func (f frame) fit(lines []string) []string {
+	for i, line := range lines {
+		if term.Width(line) > f.width {
+			lines[i] = term.Truncate(line, f.width)
+		}
+	}
+	for len(lines) < f.height {
+		lines = append(lines, "")
+	}
+	return lines[:f.height]
+}
+
+// tiny is the run in one line.
+func (f frame) tiny() []string {
+	total, by := f.counts()
+	mark, style := f.phaseMark()
+	line := style.Render(mark) + " " + f.theme.Strong.Render(term.CleanLine(f.Run)) + fmt.Sprintf(" %d/%d", by[TaskDone], total)
+	for _, s := range []TaskState{TaskClaimed, TaskBlocked, TaskWaiting} {
+		if by[s] > 0 {
+			mark, style := f.taskMark(s)
+			line += " " + style.Render(fmt.Sprintf("%s%d", mark, by[s]))
+		}
+	}
+	if f.ask && f.height == 1 {
+		return []string{f.question()}
+	}
+	if f.ask {
+		return []string{line, f.question()}
+	}
+	return []string{line}
+}
+
+// header is what the run is, how it stands, and how far it has come.
+func (f frame) header() []string {
+	left := f.theme.Title.Render("muntin") + "  " + f.theme.Strong.Render(term.CleanLine(f.Run))
+	var about []string
+	for _, s := range []string{f.Repo, f.Branch, f.Recipe} {
+		if s != "" {
+			about = append(about, term.CleanLine(s))
+		}
+	}
+	if f.width >= narrowWidth && len(about) > 0 {
+		left += "  " + f.theme.Dim.Render(strings.Join(about, " · "))
+	}
+	mark, style := f.phaseMark()
+	phase := string(f.Phase)
+	if phase == "" {
+		phase = "starting"
+	}
+	right := style.Render(mark + " " + term.CleanLine(phase))
+	if !f.Started.IsZero() {
+		when := "started " + f.clock(f.Started, "15:04")
+		if f.working() {
+			when = age(f.now.Sub(f.Started))
+		}
+		right += " " + f.theme.Dim.Render(when)
+	}
+	lines := []string{sides(left, right, f.width), f.progress()}
+	if f.height >= titleHeight {
+		lines = append(lines, "")
+	}
+	return append(lines, f.problems()...)
+}
+
+// progress is a bar with the done part and the part at work.
+func (f frame) progress() string {
+	total, by := f.counts()
+	text := fmt.Sprintf("%d of %d done", by[TaskDone], total)
+	if total == 0 {
+		text = "no tasks"
+	}
+	cells := f.width - term.Width(text) - 2
+	if cells < 4 {
+		return text
+	}
+	done, busy := 0, 0
+	if total > 0 {
+		done = cells * by[TaskDone] / total
+		busy = cells*(by[TaskDone]+by[TaskClaimed])/total - done
+	}
+	return f.theme.Good.Render(strings.Repeat("━", done)) + f.theme.Busy.Render(strings.Repeat("━", busy)) +
+		f.rule(cells-done-busy) + "  " + f.theme.Dim.Render(text)
+}
+
+// problems are shown above all else, two at most.
+func (f frame) problems() []string {
+	const most = 2
+	var lines []string
+	for i, p := range f.Problems {
+		text := "! " + term.CleanLine(p)
+		if i == most-1 && len(f.Problems) > most {
+			text = fmt.Sprintf("! and %d more problems, first: %s", len(f.Problems)-i, term.CleanLine(p))
+		}
+		lines = append(lines, f.theme.Warn.Render(term.Truncate(text, f.width)))
+		if i == most-1 {
+			break
+		}
+	}
+	if len(lines) > 0 && f.height >= titleHeight {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+func (f frame) footer() []string {
+	if f.ask {
+		return []string{f.question()}
+	}
+	hints := []string{"q leave"}
+	for _, h := range f.Hints {
+		hints = append(hints, term.CleanLine(h))
+	}
+	return []string{f.theme.Dim.Render(term.Truncate(strings.Join(hints, "  ·  "), f.width))}
+}
+
+// question asks before the orchestrator's own pane is left.
+func (f frame) question() string {
+	text := "Leave? The orchestrator of this run stops; its agents go on. [y/n]"
+	if f.width < term.Width(text) {
+		text = "Stop orchestrating? [y/n]"
+	}
+	return f.theme.Warn.Render(term.Truncate(text, f.width))
+}
+
+func (f frame) phaseMark() (string, lipgloss.Style) {
+	switch f.Phase {
+	case PhaseDone:
+		return "●", f.theme.Good
+	case PhaseFailed:
+		return "✗", f.theme.Bad
+	case PhaseWaiting:
+		return "?", f.theme.Warn
+	case PhaseRunning:
+		return "●", f.theme.Busy
+	}
+	return "○", f.theme.Dim
+}
+
+// rule is a thin line of n cells.
+func (f frame) rule(n int) string {
+	return lipgloss.NewStyle().Foreground(f.theme.Border).Render(strings.Repeat("─", max(n, 0)))
+}
+
+// title heads a section of that width.
+func (f frame) title(name, note string, width int) string {
+	left := f.theme.Strong.Render(name) + " "
+	if note != "" {
+		note = " " + f.theme.Dim.Render(note)
+	}
+	return left + f.rule(width-term.Width(left)-term.Width(note)) + note
+}
+
+// clock is a moment on the wall clock, or its day when that is not today.
+func (f frame) clock(t time.Time, layout string) string {
+	t = t.In(f.now.Location())
+	if y, m, d := t.Date(); !f.sameDay(y, m, d) {
+		layout = "Jan 2"
+	}
+	return t.Format(layout)
+}
+
+func (f frame) sameDay(year int, month time.Month, day int) bool {
+	y, m, d := f.now.Date()
+	return y == year && m == month && d == day
+}
+
+// age is a duration in at most two units.
+func age(d time.Duration) string {
+	s := int(max(d, 0) / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	case s < 24*3600:
+		return fmt.Sprintf("%dh %02dm", s/3600, s/60%60)
+	}
+	return fmt.Sprintf("%dd %dh", s/86400, s/3600%24)
+}
+
+// sides puts right at the right edge and cuts left where they would meet.
+func sides(left, right string, width int) string {
+	room := width - term.Width(right) - 2
+	if right == "" {
+		return term.Truncate(left, width)
+	}
+	if room < 4 {
+		return term.Truncate(left, width)
+	}
+	return pad(left, room) + "  " + right
+}
+
+// pad makes s exactly width cells wide.
+func pad(s string, width int) string {
+	if term.Width(s) > width {
+		s = term.Truncate(s, width)
+	}
+	return s + strings.Repeat(" ", max(width-term.Width(s), 0))
+}

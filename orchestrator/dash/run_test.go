@@ -1,0 +1,256 @@
+package dash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
+)
+
+// child is the test binary as a program with a dashboard, in a pty of the
+// parent's. Its environment says what to show.
+func child() int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	v := sample()
+	for i := range v.Agents {
+		v.Agents[i].Since = time.Now()
+	}
+	if os.Getenv("DASH_TEST_CHILD") == "idle" {
+		for i := range v.Agents {
+			v.Agents[i].State = AgentIdle
+		}
+	}
+	views := make(chan View, 2)
+	views <- v
+	err := Run(ctx, Options{In: os.Stdin, Out: os.Stdout, Views: views, Env: os.Environ(), OnKey: func(key string) {
+		switch key {
+		case "c":
+			close(views)
+		case "x":
+			cancel()
+		default:
+			v.Log = append(v.Log, Line{time.Now(), LevelInfo, "key <" + key + ">"})
+			views <- v
+		}
+	}})
+	switch {
+	case errors.Is(err, ErrQuit):
+		return 3
+	case errors.Is(err, context.Canceled):
+		return 4
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// A terminal runs a child and keeps what it writes.
+type terminal struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	tty  *os.File
+	done chan struct{}
+
+	mu   sync.Mutex // guards the fields below
+	text strings.Builder
+	more chan struct{} // closed and made anew when there is more text
+}
+
+func start(t *testing.T, what string) *terminal {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, cmd: exec.CommandContext(t.Context(), exe), done: make(chan struct{}), more: make(chan struct{})}
+	term.cmd.Env = append(os.Environ(), "DASH_TEST_CHILD="+what, "TERM=xterm-256color", "TERM_PROGRAM=tmux")
+	term.tty, err = pty.StartWithSize(term.cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go term.read()
+	t.Cleanup(func() {
+		_ = term.cmd.Process.Kill()
+		_ = term.cmd.Wait()
+		_ = term.tty.Close()
+		<-term.done
+	})
+	return term
+}
+
+func (term *terminal) read() {
+	defer close(term.done)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := term.tty.Read(buf)
+		term.mu.Lock()
+		term.text.Write(buf[:n])
+		close(term.more)
+		term.more = make(chan struct{})
+		term.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// until waits for text that was not there before mark, and returns the new mark.
+func (term *terminal) until(mark int, want string) int {
+	term.t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		term.mu.Lock()
+		text, more := term.text.String(), term.more
+		term.mu.Unlock()
+		if strings.Contains(ansi.Strip(text[mark:]), want) {
+			return len(text)
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			term.t.Fatalf("no %q in:\n%q", want, text[mark:])
+		}
+	}
+}
+
+func (term *terminal) press(keys string) {
+	term.t.Helper()
+	if _, err := io.WriteString(term.tty, keys); err != nil {
+		term.t.Fatal(err)
+	}
+}
+
+func (term *terminal) exit(want int) {
+	term.t.Helper()
+	_ = term.cmd.Wait()
+	if got := term.cmd.ProcessState.ExitCode(); got != want {
+		term.t.Errorf("exit status %d, want %d", got, want)
+	}
+}
+
+func TestLiveKeys(t *testing.T) {
+	t.Parallel()
+	term := start(t, "busy")
+	mark := term.until(0, "Parse the command line")
+	term.press("q")
+	mark = term.until(mark, "Leave?")
+	term.press("n")
+	mark = term.until(mark, "q leave")
+	term.press("a")
+	mark = term.until(mark, "key <a>")
+	if err := pty.Setsize(term.tty, &pty.Winsize{Rows: 30, Cols: 120}); err != nil {
+		t.Fatal(err)
+	}
+	mark = term.until(mark, "(protocol)") // only the wide layout has it
+	term.press("\x03")
+	term.until(mark, "Leave?")
+	term.press("y")
+	term.exit(3)
+}
+
+func TestLiveEnds(t *testing.T) {
+	t.Parallel()
+	for key, code := range map[string]int{"c": 0, "x": 4} {
+		term := start(t, "busy")
+		term.until(0, "Parse the command line")
+		term.press(key)
+		term.exit(code)
+		<-term.done
+		if text := term.text.String(); !strings.Contains(text, "\x1b[?1049l") {
+			t.Errorf("key %s: the alternate screen was not left", key)
+		}
+	}
+}
+
+// A working agent's age runs by the second.
+func TestLiveTicks(t *testing.T) {
+	t.Parallel()
+	term := start(t, "busy")
+	mark := term.until(0, "Parse the command line")
+	for _, second := range []string{"2", "3"} { // "1" may have come with the first drawing
+		mark = term.until(mark, second)
+	}
+}
+
+// At rest the process does not wake up: the renderer's 60 ticks a second are off.
+func TestLiveRests(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("counts context switches in /proc")
+	}
+	t.Parallel()
+	term := start(t, "idle")
+	mark := term.until(0, "Parse the command line")
+	rested := func() bool {
+		before := switches(t, term.cmd.Process.Pid)
+		<-time.After(time.Second)
+		return switches(t, term.cmd.Process.Pid)-before < 15
+	}
+	for i := 0; !rested(); i++ { // start-up and a garbage collection may take their time
+		if i == 8 {
+			t.Fatal("the dashboard wakes up with nothing to do")
+		}
+	}
+	term.press("a") // and it is awake at once when there is something
+	term.until(mark, "key <a>")
+}
+
+// switches counts how often the process's threads were scheduled.
+func switches(t *testing.T, pid int) int {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(files) == 0 {
+		t.Skip("no thread status in /proc")
+	}
+	total, found := 0, false
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for line := range strings.Lines(string(b)) {
+			n := 0
+			if _, err := fmt.Sscanf(line, "voluntary_ctxt_switches: %d", &n); err == nil {
+				total, found = total+n, true
+			}
+		}
+	}
+	if !found {
+		t.Skip("no context switches in /proc")
+	}
+	return total
+}
+
+func TestPlainRun(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	views := make(chan View, 2)
+	views <- sample()
+	second := sample()
+	second.Phase = PhaseDone
+	views <- second
+	close(views)
+	if err := Run(t.Context(), Options{Out: &b, Views: views}); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.String(); !strings.HasPrefix(out, "run demo: running\n") || !strings.HasSuffix(out, "run demo: done\n") {
+		t.Errorf("got:\n%s", out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Run(ctx, Options{Out: &b, Views: make(chan View)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v", err)
+	}
+}

@@ -1,0 +1,180 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"muntin/agent/pty"
+	"muntin/internal/durable"
+	"muntin/internal/state"
+	"muntin/orchestrator/watch"
+)
+
+// errEnough ends a tail whose reader has seen what it wanted.
+var errEnough = errors.New("seen enough")
+
+// Observe folds a run's journal as it grows and calls fn with the state after
+// each input, until fn returns true or ctx ends. It sees what the orchestrator
+// decided on, without asking it.
+func Observe(ctx context.Context, run Run, fn func(State) (done bool)) error {
+	recipe, err := run.Recipe()
+	if err != nil {
+		return err
+	}
+	st := InitialState(run, recipe)
+	tail, err := watch.Follow(ctx, watch.Options{}, func(line watch.Line) error {
+		if line.Err != nil {
+			return line.Err
+		}
+		var e Entry
+		if err := json.Unmarshal(line.Data, &e); err != nil {
+			return fmt.Errorf("reading the journal of run %s: %w", run.Name, err)
+		}
+		if e.Input == nil {
+			return nil
+		}
+		st, _ = Reduce(st, *e.Input)
+		if fn(st) {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	defer tail.Close()
+	if err := tail.Add(run.Dir.Journal(), 0); err != nil {
+		return err
+	}
+	if err := tail.Wait(); !errors.Is(err, errEnough) {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return nil
+}
+
+// Now folds a run's journal as it is and returns the state.
+func Now(run Run) (State, error) {
+	recipe, err := run.Recipe()
+	if err != nil {
+		return State{}, err
+	}
+	st := InitialState(run, recipe)
+	_, err = durable.Lines(run.Dir.Journal(), 0, func(line []byte, _ int64) error {
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("reading the journal of run %s: %w", run.Name, err)
+		}
+		if e.Input != nil {
+			st, _ = Reduce(st, *e.Input)
+		}
+		return nil
+	})
+	return st, err
+}
+
+// WaitReady waits until every agent of the run is ready for prompts. It fails
+// when one ends before it is, and when ctx ends, naming those that are not.
+func WaitReady(ctx context.Context, run Run) error {
+	names, err := run.AgentNames()
+	if err != nil {
+		return err
+	}
+	waiting, paths := map[string]bool{}, map[string]string{}
+	for _, name := range names {
+		waiting[name] = true
+		paths[run.Dir.Agent(name).Events()] = name
+	}
+	tail, err := watch.Follow(ctx, watch.Options{}, func(line watch.Line) error {
+		if line.Err != nil {
+			return line.Err
+		}
+		var e pty.Event
+		if json.Unmarshal(line.Data, &e) != nil {
+			return nil
+		}
+		name := paths[line.Path]
+		switch e.Kind {
+		case pty.EventReady:
+			delete(waiting, name)
+			if len(waiting) == 0 {
+				return errEnough
+			}
+		case pty.EventExit:
+			if waiting[name] {
+				return endedEarly(run, name, e.Exit)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	defer tail.Close()
+	for path := range paths {
+		if err := tail.Add(path, 0); err != nil {
+			return err
+		}
+	}
+	err = tail.Wait()
+	switch {
+	case errors.Is(err, errEnough):
+		return nil
+	case err != nil:
+		return err
+	}
+	left := []string{}
+	for _, name := range names {
+		if waiting[name] {
+			left = append(left, name)
+		}
+	}
+	return fmt.Errorf("agents of run %s are not ready: %s: %w", run.Name, strings.Join(left, ", "), context.Cause(ctx))
+}
+
+// An EarlyEndError says that an agent's program ended before it was ready.
+type EarlyEndError struct {
+	Run, Agent string
+	Status     string
+}
+
+func (e *EarlyEndError) Error() string {
+	return fmt.Sprintf("agent %s of run %s ended before it was ready (%s)", e.Agent, e.Run, e.Status)
+}
+
+func endedEarly(run Run, agent string, exit *pty.ExitInfo) error {
+	e := &EarlyEndError{Run: run.Name, Agent: agent, Status: "unknown status"}
+	if exit != nil {
+		e.Status = fmt.Sprintf("status %d", exit.Code)
+		if exit.Signal != "" {
+			e.Status = "signal " + exit.Signal
+		}
+	}
+	return e
+}
+
+// LastPhase is the phase that stands last in a run's journal.
+func LastPhase(dir state.RunDir) Phase {
+	path := dir.Journal()
+	phase := PhaseStarting
+	read := func(from int64) bool {
+		found := false
+		_, _ = durable.Lines(path, from, func(line []byte, _ int64) error {
+			var e Entry
+			if json.Unmarshal(line, &e) == nil && e.Phase != "" {
+				phase, found = e.Phase, true
+			}
+			return nil
+		})
+		return found
+	}
+	const end = 128 << 10
+	if info, err := os.Stat(path); err == nil && info.Size() > end && read(info.Size()-end) {
+		return phase
+	}
+	read(0)
+	return phase
+}

@@ -1,0 +1,100 @@
+// Package panes puts a fleet on a tmux server: it is the orchestrator's Host.
+package panes
+
+import (
+	"context"
+	"errors"
+
+	"muntin/orchestrator"
+	"muntin/recipes"
+	"muntin/tmux"
+)
+
+const (
+	// togetherMax is how many agents share a window with the board by default.
+	togetherMax = 4
+	// togetherCols is how wide that window must be for it.
+	togetherCols = 100
+	// minCols and minRows are the smallest agent's pane that can be worked in.
+	minCols, minRows = 50, 10
+)
+
+// A Host starts and stops fleets on one tmux server.
+type Host struct {
+	server *tmux.Server
+}
+
+// New makes a Host of a tmux server.
+func New(server *tmux.Server) *Host { return &Host{server: server} }
+
+// Start brings up a fleet: a tmux session of its name with the board's pane
+// and one pane an agent, each running its program as the pane's own process.
+func (h *Host) Start(ctx context.Context, f orchestrator.Fleet) error {
+	spec := tmux.SessionSpec{
+		Name: f.Session, Cols: f.Cols, Rows: f.Rows, Dir: f.Board.Dir,
+		Meta: map[string]string{"run": f.Label},
+	}
+	_, err := h.server.Spawn(ctx, spec, windows(f))
+	if err != nil {
+		return errors.Join(err, h.Stop(context.WithoutCancel(ctx), f.Session))
+	}
+	return nil
+}
+
+// Stop ends the fleet of a session. A session, or a server, that is not there
+// is no error.
+func (h *Host) Stop(ctx context.Context, session string) error {
+	found, err := h.server.FindSession(ctx, session)
+	if errors.Is(err, tmux.ErrNoSuchSession) || errors.Is(err, tmux.ErrNoServer) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = h.server.KillSession(ctx, found.ID, session)
+	if errors.Is(err, tmux.ErrNoSuchSession) || errors.Is(err, tmux.ErrNoServer) {
+		return nil // it went by itself when its last pane ended
+	}
+	return err
+}
+
+// windows lays a fleet out: a few agents beside the board, so that all is
+// seen at once; more in windows of their own.
+func windows(f orchestrator.Fleet) []tmux.WindowSpec {
+	board := pane(f.Board, "board")
+	var agents []tmux.PaneSpec
+	for _, a := range f.Agents {
+		agents = append(agents, pane(a, a.Name))
+	}
+	layout := f.Layout
+	if layout == recipes.LayoutAuto || layout == "" {
+		layout = recipes.LayoutTogether
+		if len(agents) > togetherMax || f.Cols < togetherCols {
+			layout = "split"
+		}
+	}
+	switch layout {
+	case recipes.LayoutTogether:
+		return []tmux.WindowSpec{{
+			Name: "run", Layout: tmux.MainVertical, Panes: append([]tmux.PaneSpec{board}, agents...),
+		}}
+	case recipes.LayoutWindows:
+		list := []tmux.WindowSpec{{Name: "board", Panes: []tmux.PaneSpec{board}}}
+		for _, a := range agents {
+			list = append(list, tmux.WindowSpec{Name: a.Title, Panes: []tmux.PaneSpec{a}})
+		}
+		return list
+	case recipes.LayoutAuto:
+	}
+	return []tmux.WindowSpec{
+		{Name: "board", Panes: []tmux.PaneSpec{board}},
+		{Name: "agents", Panes: agents, MinCols: minCols, MinRows: minRows},
+	}
+}
+
+func pane(p orchestrator.Pane, kind string) tmux.PaneSpec {
+	return tmux.PaneSpec{
+		Argv: p.Argv, Dir: p.Dir, Title: p.Name,
+		Meta: map[string]string{"name": kind},
+	}
+}

@@ -1,0 +1,214 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"muntin/agent/pty"
+	"muntin/internal/durable"
+	"muntin/internal/state"
+	"muntin/orchestrator/board"
+	"muntin/orchestrator/watch"
+	"muntin/orchestrator/worktree"
+	"muntin/recipes"
+)
+
+// ErrServed says that a run has an orchestrator already.
+var ErrServed = errors.New("the run has an orchestrator already")
+
+// ServeOptions say which run to orchestrate.
+type ServeOptions struct {
+	Run     Run
+	Repo    state.Repo
+	Dir     state.RepoDir
+	Environ []string                     // of checks
+	OnState func(State, []board.Problem) // called after every step, from one goroutine; may be nil
+	Now     func() time.Time
+}
+
+// Serve is a run's orchestrator: it holds the run's lock and works until ctx
+// ends. It goes on where an earlier one stopped. The error matches ErrServed
+// when another one is at work.
+func Serve(ctx context.Context, o ServeOptions) error {
+	lock, err := durable.TryLock(o.Run.Dir.Lock())
+	if errors.Is(err, durable.ErrLocked) {
+		return fmt.Errorf("%w: process %d", ErrServed, durable.Holder(o.Run.Dir.Lock()))
+	}
+	if err != nil {
+		return err
+	}
+	err = serve(ctx, o)
+	return errors.Join(err, lock.Unlock())
+}
+
+func serve(ctx context.Context, o ServeOptions) error {
+	recipe, err := o.Run.Recipe()
+	if err != nil {
+		return err
+	}
+	git, err := OpenGit(ctx, o.Repo, o.Dir, o.Now)
+	if err != nil {
+		return err
+	}
+	if _, err := git.Resume(ctx); err != nil {
+		return err
+	}
+	journal, st, pending, err := OpenJournal(o.Run.Dir.Journal(), InitialState(o.Run, recipe), o.Now)
+	if err != nil {
+		return err
+	}
+	file := board.File{Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo)}
+	s := &server{ServeOptions: o, board: NewBoardReader(file, st.Rev), inputs: make(chan Input)}
+	crew := NewCrew(Crew{
+		Board: s.board, Git: git, Members: members(o.Run, recipe), Run: o.Run.Name, Branch: o.Run.Branch,
+		Env: o.Environ, Timeout: recipe.CheckTimeout, Now: o.Now,
+	}, runtime.NumCPU())
+	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.watchBoard(ctx) })
+	group.Go(func() error { return s.followAgents(ctx, st) })
+	group.Go(func() error { return loop.Run(ctx) })
+	err = group.Wait()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, journal.Close())
+}
+
+// members tells where each agent works.
+func members(run Run, recipe *recipes.Recipe) map[string]Member {
+	list := map[string]Member{}
+	for _, a := range recipe.Agents {
+		m := Member{Dir: run.Dir.Agent(a.Name), WorkDir: WorkDir(run.Dir, run.Root, a)}
+		if a.Isolation == recipes.IsolationWorktree {
+			m.Worktree = &worktree.Worktree{Path: m.WorkDir, Branch: worktree.AgentBranch(run.Name, a.Name)}
+		}
+		list[a.Name] = m
+	}
+	return list
+}
+
+// InitialState is the state of a run before anything happened.
+func InitialState(run Run, recipe *recipes.Recipe) State {
+	var agents []Agent
+	for _, a := range recipe.Agents {
+		agents = append(agents, Agent{Name: a.Name, Role: a.Role, Isolated: a.Isolation == recipes.IsolationWorktree})
+	}
+	return NewState(Settings{
+		Run: run.Name, Attempts: recipe.Attempts, Check: recipe.Checks.Task, RunCheck: recipe.Checks.Run, Branch: run.Branch,
+	}, agents)
+}
+
+// A server feeds the loop of a run.
+type server struct {
+	ServeOptions
+	board    *BoardReader
+	inputs   chan Input
+	problems problems
+}
+
+func (s *server) send(ctx context.Context, in Input) error {
+	select {
+	case s.inputs <- in:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *server) show(st State) {
+	if s.OnState != nil {
+		s.OnState(st, s.problems.get())
+	}
+}
+
+// watchBoard reads the board at once and whenever it changes.
+func (s *server) watchBoard(ctx context.Context) error {
+	w, err := watch.New(ctx, watch.Options{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := w.Add(s.Run.Todo); err != nil {
+		return err
+	}
+	for {
+		in, problems, err := s.board.Read(ctx)
+		if err != nil {
+			// A board that cannot be read now is left alone; the next save, or
+			// the watcher's slow re-read, brings us back.
+			problems = []board.Problem{{Line: 1, Col: 1, Text: err.Error()}}
+		}
+		s.problems.set(problems)
+		if err == nil {
+			if err := s.send(ctx, in); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case _, ok := <-w.Events():
+			if !ok {
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// followAgents tells of the agents' event logs from where the journal stopped.
+func (s *server) followAgents(ctx context.Context, st State) error {
+	agents := map[string]string{}
+	tail, err := watch.Follow(ctx, watch.Options{}, func(line watch.Line) error {
+		name := agents[line.Path]
+		if line.Err != nil {
+			return fmt.Errorf("following agent %s: %w", name, line.Err)
+		}
+		var e pty.Event
+		if err := json.Unmarshal(line.Data, &e); err != nil {
+			return nil // a foreign line costs that line only
+		}
+		if e.Seq <= st.Agents[name].Seq {
+			return nil
+		}
+		return s.send(ctx, Input{Kind: InputAgent, Time: e.Time, Agent: name, Event: &e})
+	})
+	if err != nil {
+		return err
+	}
+	defer tail.Close()
+	for _, name := range st.Order {
+		path := s.Run.Dir.Agent(name).Events()
+		agents[path] = name
+	}
+	for path := range agents {
+		if err := tail.Add(path, 0); err != nil {
+			return err
+		}
+	}
+	return tail.Wait()
+}
+
+// StopServing ends the orchestrator of a run, if one is at work, and waits
+// until it is gone or ctx ends.
+func StopServing(ctx context.Context, run Run) {
+	lock, err := durable.TryLock(run.Dir.Lock())
+	if errors.Is(err, durable.ErrLocked) {
+		if pid := durable.Holder(run.Dir.Lock()); pid > 0 {
+			_ = syscall.Kill(pid, syscall.SIGTERM)
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		lock, err = durable.Lock(ctx, run.Dir.Lock())
+	}
+	if err == nil {
+		_ = lock.Unlock()
+	}
+}

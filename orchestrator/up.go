@@ -1,0 +1,352 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"muntin/agent/pty"
+	"muntin/checkpoint"
+	"muntin/internal/durable"
+	"muntin/internal/id"
+	"muntin/internal/state"
+	"muntin/orchestrator/worktree"
+	"muntin/recipes"
+)
+
+// ErrRunExists says that the name of a run is taken.
+var ErrRunExists = errors.New("a run of that name exists")
+
+// A Pane is a place on the screen with a program of its own in it.
+type Pane struct {
+	Name string
+	Argv []string
+	Dir  string
+}
+
+// A Fleet is what a Host puts on the screen for a run.
+type Fleet struct {
+	Session string
+	Label   string // for people
+	Board   Pane
+	Agents  []Pane
+	Layout  recipes.Layout
+	Cols    int
+	Rows    int
+}
+
+// A Host is where panes live.
+type Host interface {
+	// Start brings up the panes of a fleet, each with its program as its own
+	// process. When it fails, nothing of the fleet is left.
+	Start(ctx context.Context, f Fleet) error
+	// Stop ends the panes of a session and the session. A session that is not
+	// there is no error.
+	Stop(ctx context.Context, session string) error
+}
+
+// UpOptions say what to bring up and where.
+type UpOptions struct {
+	Repo    state.Repo
+	Dir     state.RepoDir
+	Recipe  *recipes.Recipe
+	Name    string
+	Host    Host
+	Socket  string   // of the tmux server, for the record
+	Self    string   // the muntin program
+	Program string   // its version
+	Environ []string // what agents and checks get
+	Cols    int
+	Rows    int
+	Now     func() time.Time
+}
+
+// Up starts a run: worktrees, then panes. It returns when all supervisors were
+// started, not when the agents are ready: see WaitReady. When it fails or ctx
+// ends, everything it made is taken away again. The error matches ErrRunExists
+// when the name is taken.
+func Up(ctx context.Context, o UpOptions) (run Run, err error) {
+	u, err := newBringUp(ctx, o)
+	if err != nil {
+		return Run{}, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, u.undo(context.WithoutCancel(ctx)))
+		}
+	}()
+	for _, step := range []func(context.Context) error{u.folder, u.worktrees, u.records, u.prompts, u.panes} {
+		if err := context.Cause(ctx); err != nil {
+			return Run{}, err
+		}
+		if err := step(ctx); err != nil {
+			return Run{}, err
+		}
+	}
+	return Run{Info: u.info, Dir: u.dir}, nil
+}
+
+// A bringUp is an Up under way.
+type bringUp struct {
+	UpOptions
+	dir    state.RunDir
+	info   Info
+	agents []recipes.Agent
+	git    *worktree.Manager
+	undos  []func(context.Context) error
+}
+
+func newBringUp(ctx context.Context, o UpOptions) (*bringUp, error) {
+	if err := id.CheckName("run", o.Name); err != nil {
+		return nil, err
+	}
+	u := &bringUp{UpOptions: o, dir: o.Dir.Run(o.Name), agents: o.Recipe.Resolve()}
+	for _, a := range u.agents {
+		if err := worktree.CheckNames(o.Name, a.Name); err != nil {
+			return nil, err
+		}
+		if s := u.dir.Agent(a.Name).Socket; len(s) > state.MaxSocketPath {
+			return nil, fmt.Errorf("the socket of agent %s would have a path of %d bytes, more than the %d that systems take: set XDG_RUNTIME_DIR to a shorter folder (%s)",
+				a.Name, len(s), state.MaxSocketPath, s)
+		}
+	}
+	if err := checkEnv(u.agents, o.Environ); err != nil {
+		return nil, err
+	}
+	git, err := OpenGit(ctx, o.Repo, o.Dir, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	u.git = git
+	base, unborn, err := git.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if unborn {
+		return nil, fmt.Errorf("%w: agents' worktrees start from one; make it with `git commit`", worktree.ErrUnborn)
+	}
+	u.info = Info{
+		Version: infoVersion, Name: o.Name, From: o.Recipe.Name, Repo: o.Repo.Main, Root: o.Repo.Root, Key: o.Repo.Key(),
+		Base: base, Branch: worktree.Integration(o.Name),
+		Plan: filepath.Join(o.Repo.Root, o.Recipe.Board.Plan), Todo: filepath.Join(o.Repo.Root, o.Recipe.Board.Todo),
+		Created: o.Now(), Socket: o.Socket, Session: SessionName(o.Repo, o.Name), Program: o.Program,
+	}
+	return u, nil
+}
+
+// OpenGit opens the git side of a repository's runs.
+func OpenGit(ctx context.Context, repo state.Repo, dir state.RepoDir, now func() time.Time) (*worktree.Manager, error) {
+	return worktree.Open(ctx, worktree.Options{
+		Repo: repo, Root: dir.Worktrees(""), Trash: dir.Trash(), Now: now,
+		Rescue: func(ctx context.Context, path string) (string, error) {
+			return rescue(ctx, path, now)
+		},
+	})
+}
+
+// rescue makes a commit of all files of a worktree that is to be removed.
+func rescue(ctx context.Context, path string, now func() time.Time) (string, error) {
+	store, err := checkpoint.Open(ctx, checkpoint.Options{Worktree: path, Ref: "refs/muntin/rescue/" + strings.ToLower(id.New(now())), Now: now})
+	if err != nil {
+		return "", err
+	}
+	saved, _, err := store.Save(ctx, checkpoint.Meta{Cause: checkpoint.CauseManual, Note: "before the worktree was removed"})
+	return saved.Commit, err
+}
+
+// SessionName is the name of a run's tmux session: the repository's name made
+// safe, its key and the run.
+func SessionName(repo state.Repo, run string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '_'
+	}, repo.Name())
+	name = "muntin-" + name
+	if limit := 40 - len(run) - 6; len(name) > limit {
+		name = name[:max(limit, 0)]
+	}
+	return strings.TrimLeft(name+"-"+repo.Key()[:4]+"-"+run, "-")
+}
+
+// checkEnv makes sure that the variables agents ask for are there.
+func checkEnv(agents []recipes.Agent, environ []string) error {
+	for _, a := range agents {
+		for _, name := range a.Env {
+			if !slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
+				return fmt.Errorf("agent %s wants the environment variable %s, which is not set", a.Name, name)
+			}
+		}
+	}
+	return nil
+}
+
+// undo takes away what was made, last first.
+func (u *bringUp) undo(ctx context.Context) error {
+	var errs []error
+	for _, f := range slices.Backward(u.undos) {
+		errs = append(errs, f(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// folder makes the run's folder, whose name nobody else can have then.
+func (u *bringUp) folder(context.Context) error {
+	if err := os.MkdirAll(u.Dir.Runs(), 0o700); err != nil {
+		return fmt.Errorf("making the run's folder: %w", err)
+	}
+	err := os.Mkdir(u.dir.Path, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%w: %s", ErrRunExists, u.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("making the run's folder: %w", err)
+	}
+	u.undos = append(u.undos, func(context.Context) error { return os.RemoveAll(u.dir.Path) })
+	if err := os.MkdirAll(u.dir.Sockets(), 0o700); err != nil {
+		return fmt.Errorf("making the run's socket folder: %w", err)
+	}
+	u.undos = append(u.undos, func(context.Context) error { return os.RemoveAll(u.dir.Sockets()) })
+	for _, a := range u.agents {
+		if err := os.MkdirAll(u.dir.Agent(a.Name).Path, 0o700); err != nil {
+			return fmt.Errorf("making the folder of agent %s: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// worktrees makes the run's branch and the agents' worktrees, several at once.
+func (u *bringUp) worktrees(ctx context.Context) error {
+	if err := u.git.CreateBranch(ctx, u.info.Branch, u.info.Base); err != nil {
+		return err
+	}
+	u.undos = append(u.undos, func(ctx context.Context) error { return u.git.DeleteBranch(ctx, u.info.Branch, u.info.Base) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for _, path := range u.wanted() {
+		name := filepath.Base(path)
+		branch := worktree.AgentBranch(u.Name, name)
+		u.undos = append(u.undos, func(ctx context.Context) error {
+			_, err := u.git.Remove(ctx, worktree.RemoveRequest{Path: path, Branch: branch})
+			if errors.Is(err, worktree.ErrMissing) {
+				return nil
+			}
+			return errors.Join(err, checkpoint.Drop(ctx, u.Repo.Root, CheckpointRef(u.Name, name)))
+		})
+		group.Go(func() error {
+			_, err := u.git.Add(ctx, path, branch, u.info.Base)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// wanted are the folders of the worktrees of the run, without doubles.
+func (u *bringUp) wanted() []string {
+	var paths []string
+	for _, a := range u.agents {
+		dir := WorkDir(u.dir, u.Repo.Root, a)
+		if a.Isolation != recipes.IsolationNone && !slices.Contains(paths, dir) {
+			paths = append(paths, dir)
+		}
+	}
+	return paths
+}
+
+// records writes down what the run is and what its processes need.
+func (u *bringUp) records(context.Context) error {
+	manifest, err := u.Recipe.Resolved().Marshal()
+	if err != nil {
+		return fmt.Errorf("writing the run's recipe: %w", err)
+	}
+	env, err := json.Marshal(u.Environ)
+	if err != nil {
+		return fmt.Errorf("writing the run's environment: %w", err)
+	}
+	return errors.Join(
+		durable.WriteFile(u.dir.Manifest(), manifest, 0o600),
+		durable.WriteFile(envPath(u.dir), env, 0o600),
+		writeInfo(u.dir, u.info),
+	)
+}
+
+// prompts puts the recipe's first prompts into the inboxes.
+func (u *bringUp) prompts(context.Context) error {
+	for _, a := range u.agents {
+		text, err := a.FirstPrompt(u.Repo.Root)
+		if err != nil {
+			return err
+		}
+		if text == "" {
+			continue
+		}
+		now := u.Now()
+		m := pty.Message{ID: id.New(now), Kind: pty.KindPrompt, Text: text, From: "recipe", Time: now}
+		if err := pty.Enqueue(u.dir.Agent(a.Name), m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *bringUp) panes(ctx context.Context) error {
+	fleet := Fleet{
+		Session: u.info.Session, Label: u.Repo.Name() + " · " + u.Name, Layout: u.Recipe.Layout, Cols: u.Cols, Rows: u.Rows,
+		Board: Pane{Name: "board", Argv: []string{u.Self, "orchestrate", u.Name, "--repo", u.Repo.Root}, Dir: u.Repo.Root},
+	}
+	for _, a := range u.agents {
+		fleet.Agents = append(fleet.Agents, Pane{
+			Name: a.Name,
+			Argv: []string{u.Self, "pane", u.Name, a.Name, "--repo", u.Repo.Root},
+			Dir:  filepath.Join(WorkDir(u.dir, u.Repo.Root, a), a.Dir),
+		})
+	}
+	u.undos = append(u.undos, func(ctx context.Context) error { return u.Host.Stop(ctx, u.info.Session) })
+	return u.Host.Start(ctx, fleet)
+}
+
+// WorkDir is the folder an agent works in.
+func WorkDir(run state.RunDir, root string, a recipes.Agent) string {
+	switch a.Isolation {
+	case recipes.IsolationNone:
+		return root
+	case recipes.IsolationShared:
+		return run.Agent("shared").Worktree
+	case recipes.IsolationWorktree:
+	}
+	return run.Agent(a.Name).Worktree
+}
+
+// CheckpointRef is the ref of an agent's chain of checkpoints.
+func CheckpointRef(run, agent string) string { return "refs/muntin/" + run + "/" + agent }
+
+// envPath is where the environment of a run's processes is kept while the
+// machine is up: in the folder of the sockets, which only its owner can enter.
+// It may hold keys, so it is in no log and not in the state folder.
+func envPath(d state.RunDir) string { return filepath.Join(d.Sockets(), "env.json") }
+
+// ReadEnv returns the environment that the run was started in, or fallback
+// when it is gone, as after a restart of the machine.
+func ReadEnv(d state.RunDir, fallback []string) ([]string, error) {
+	b, err := os.ReadFile(envPath(d))
+	if errors.Is(err, os.ErrNotExist) {
+		return fallback, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the run's environment: %w", err)
+	}
+	var env []string
+	if err := json.Unmarshal(b, &env); err != nil {
+		return nil, fmt.Errorf("reading the run's environment %s: %w", envPath(d), err)
+	}
+	return env, nil
+}

@@ -1,0 +1,119 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// OutsideEnv is env without TMUX and TMUX_PANE: a program that sees them uses
+// the server that it happens to be inside of.
+func OutsideEnv(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		return strings.HasPrefix(kv, "TMUX=") || strings.HasPrefix(kv, "TMUX_PANE=")
+	})
+}
+
+// AttachArgv is the command that shows a session on the terminal it is run on.
+// It must be run with OutsideEnv; where this process may be inside tmux
+// itself, Attach has both.
+func (s *Server) AttachArgv(id SessionID) []string {
+	return append(slices.Clone(s.exec.argv), "attach-session", "-t", string(id))
+}
+
+// Attach is the command, and its environment, that shows a session to the
+// person who runs this process with the environment env. Inside the same
+// server the terminal is switched over (the command returns at once); inside
+// another server, or none, it attaches (the command returns on detach).
+func (s *Server) Attach(id SessionID, env []string) (argv, cmdEnv []string, err error) {
+	if err := id.check(); err != nil {
+		return nil, nil, err
+	}
+	if s.Inside(env) {
+		return append(slices.Clone(s.exec.argv), "switch-client", "-t", string(id)), slices.Clone(env), nil
+	}
+	return s.AttachArgv(id), OutsideEnv(env), nil
+}
+
+// Inside reports whether a process with the environment env runs in a pane of
+// this server. TMUX holds socket, server pid and session (tmux(1), ENVIRONMENT).
+func (s *Server) Inside(env []string) bool {
+	epoch := s.Epoch()
+	for _, kv := range env {
+		v, ok := strings.CutPrefix(kv, "TMUX=")
+		if !ok {
+			continue
+		}
+		f := strings.Split(v, ",")
+		if len(f) < 3 {
+			return false
+		}
+		socket := strings.Join(f[:len(f)-2], ",")
+		return epoch.PID > 0 && socket == epoch.Socket && f[len(f)-2] == strconv.Itoa(epoch.PID)
+	}
+	return false
+}
+
+// SwitchClient shows a session on a terminal that is attached to this server.
+// client is its name (its tty) as list-clients prints it. ErrNoSuchSession.
+func (s *Server) SwitchClient(ctx context.Context, client string, id SessionID) error {
+	if err := id.check(); err != nil {
+		return err
+	}
+	if _, err := s.Do(ctx, Cmd{"switch-client", "-c", client, "-t", string(id)}); err != nil {
+		return fmt.Errorf("switching tmux client %s: %w", client, err)
+	}
+	return nil
+}
+
+// KillServer ends the server and everything on it, and returns when it no
+// longer answers. ErrForeign: it was not started with our configuration, or a
+// session on it is not ours; nothing was done. No server is no error.
+func (s *Server) KillServer(ctx context.Context) error {
+	epoch, err := s.bound(ctx)
+	if errors.Is(err, ErrNoServer) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ending the tmux server: %w", err)
+	}
+	// The server itself judges, in the same step: no session can come between.
+	foreign := "#{S:#{?" + sessionMark + ",,foreign}}"
+	replies, err := s.transport.run(ctx, epoch, []Cmd{{
+		"if-shell", "-F", "#{&&:#{" + ourMark + "},#{==:" + foreign + ",}}", "kill-server", "display-message -p foreign",
+	}})
+	if len(replies) > 0 && replies[0] == "foreign" {
+		return fmt.Errorf("ending the tmux server: %w", ErrForeign)
+	}
+	// It may have gone before it could answer: only its silence counts.
+	if waitErr := s.waitSilent(ctx, epoch); waitErr != nil {
+		return fmt.Errorf("ending the tmux server: %w", errors.Join(err, waitErr))
+	}
+	return nil
+}
+
+const silentPoll, silentDeadline = 10 * time.Millisecond, 5 * time.Second
+
+// waitSilent waits until the server no longer answers. Its process id is no
+// sign: an ended process keeps it until its parent has taken notice.
+func (s *Server) waitSilent(ctx context.Context, epoch Epoch) error {
+	ctx, cancel := context.WithTimeout(ctx, silentDeadline)
+	defer cancel()
+	tick := time.NewTicker(silentPoll)
+	defer tick.Stop()
+	for {
+		_, err := s.transport.run(ctx, epoch, []Cmd{{"display-message", "-p", ""}})
+		if errors.Is(err, ErrNoServer) || errors.Is(err, ErrStale) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it still answers: %w", context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"muntin/internal/durable"
+	"muntin/internal/proc"
+)
+
+// ourMark is the global user option by which a server started with our
+// configuration is known.
+const ourMark = "@muntin_server"
+
+// config is the configuration of a server that we start. It is read before
+// the first session exists, so that it holds for the first pane too (tmux
+// reads history-limit only when it makes a pane).
+//
+// exit-empty is on: nothing of ours stays when the last session has gone.
+func config(v Version, terminal string) string {
+	lines := []string{
+		"# Written by muntin for its own tmux server; changes are lost.",
+		"set-option -g " + ourMark + " 1",
+		"set-option -s exit-empty on",
+		"set-option -s escape-time 10",
+		"set-option -s focus-events on",
+		"set-option -s extended-keys on",
+		"set-option -s set-clipboard on",
+		"set-option -s default-terminal " + terminal,
+		"set-option -g history-limit 5000",
+		"set-option -g destroy-unattached off",
+		`set-option -g update-environment ""`,
+		"set-option -g mouse on",
+		"set-option -g set-titles off",
+		"set-option -g window-size latest",
+		"set-option -g automatic-rename off",
+		"set-option -g allow-rename off",
+		"set-option -g remain-on-exit off",
+		"set-option -g monitor-bell on",
+		"set-option -g base-index 1",
+		"set-option -g renumber-windows on",
+		// The status line: session, windows, the way out. Nothing in it runs a command.
+		"set-option -g status on",
+		"set-option -g status-interval 15",
+		"set-option -g status-style fg=default,bg=default",
+		`set-option -g status-left "#[bold]#{session_name}#[nobold]  "`,
+		"set-option -g status-left-length 42",
+		`set-option -g window-status-format "#[dim]#{window_index} #{window_name}#{?window_bell_flag,!,}#[nodim]"`,
+		`set-option -g window-status-current-format "#[reverse] #{window_index} #{window_name}#{?window_zoomed_flag, zoomed,} #[noreverse]"`,
+		`set-option -g window-status-separator "  "`,
+		`set-option -g status-right "#[dim]#{prefix} d detaches#[nodim]"`,
+		"set-option -g status-right-length 30",
+		// Borders carry a pane's title where a window asks for it.
+		"set-option -g pane-border-status off",
+		`set-option -g pane-border-format " #{?#{@muntin_title},#{@muntin_title},#{pane_title}}#{?pane_dead, (ended),} "`,
+		"set-option -g pane-border-style fg=default,dim",
+		"set-option -g pane-active-border-style fg=default,bold",
+	}
+	if v.passthrough() {
+		lines = append(lines, "set-option -g allow-passthrough on")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// writeConfig writes the configuration unless it is there already.
+func (s *Server) writeConfig(ctx context.Context, v Version) error {
+	data := []byte(config(v, s.terminal(ctx)))
+	old, err := os.ReadFile(s.conf)
+	if err == nil && bytes.Equal(old, data) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the tmux configuration: %w", err)
+	}
+	return durable.WriteFile(s.conf, data, 0o600)
+}
+
+// terminal is the best terminal description for panes that this machine has.
+func (s *Server) terminal(ctx context.Context) string {
+	_, err := proc.Run(ctx, proc.Spec{Argv: []string{"infocmp", "tmux-256color"}, Env: s.env, Timeout: commandTimeout})
+	if err != nil {
+		return "screen-256color"
+	}
+	return "tmux-256color"
+}

@@ -1,0 +1,122 @@
+package tmux
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+var nameRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,39}$`)
+
+// CheckName returns an error that names what the name is for unless name is
+// 1 to 40 of A-Z, a-z, 0-9, '_' and '-' and does not begin with '-'. tmux
+// rewrites or refuses ':' and '.' depending on its version; other words for
+// people belong in a title or in metadata.
+func CheckName(what, name string) error {
+	if nameRE.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("tmux %s name %q: want 1 to 40 letters, digits, '_' or '-', not '-' first", what, name)
+}
+
+// Escape makes text literal in a tmux format: '#' is doubled, so that neither
+// #(command), #{variable} nor #[style] is seen in it. Control characters and
+// bytes that are not UTF-8 are dropped.
+//
+// Where tmux draws the result (status line, borders) it shows the text as it
+// was. Where tmux only stores it (a title), "#[" is stored as "##[".
+func Escape(s string) string {
+	return strings.ReplaceAll(plain(s), "#", "##")
+}
+
+// EscapeTime is Escape for formats that also go through strftime(3), which are
+// the status line's options and display-message: '%' is doubled too.
+func EscapeTime(s string) string {
+	return strings.ReplaceAll(Escape(s), "%", "%%")
+}
+
+// plain drops control characters and what is not UTF-8.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
+
+// escapePath makes a path literal in a format and keeps every byte. A run of
+// '#' before '[' is a style to tmux, which copies the whole run as it is.
+func escapePath(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); {
+		n := 0
+		for i+n < len(path) && path[i+n] == '#' {
+			n++
+		}
+		switch {
+		case n == 0:
+			b.WriteByte(path[i])
+			i++
+			continue
+		case i+n < len(path) && path[i+n] == '[':
+			b.WriteString(path[i : i+n])
+		default:
+			b.WriteString(strings.Repeat("##", n))
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// A Cmd is one tmux command: its full name and its arguments, each taken
+// literally. Options must come before "--" and free text after it.
+type Cmd []string
+
+var commandRE = regexp.MustCompile(`^[a-z][a-z-]*$`)
+
+// line writes commands as one list in tmux's own syntax: an error in one
+// drops the rest.
+func line(cmds ...Cmd) (string, error) {
+	var b strings.Builder
+	for i, c := range cmds {
+		if len(c) == 0 || !commandRE.MatchString(c[0]) {
+			return "", fmt.Errorf("tmux command %d: not a command name", i)
+		}
+		if i > 0 {
+			b.WriteString(" ; ")
+		}
+		b.WriteString(c[0])
+		for _, arg := range c[1:] {
+			if strings.IndexByte(arg, 0) >= 0 {
+				return "", fmt.Errorf("tmux %s: an argument holds a NUL byte", c[0])
+			}
+			b.WriteByte(' ')
+			quoteTo(&b, arg)
+		}
+	}
+	return b.String(), nil
+}
+
+// quoteTo writes arg as one double-quoted word of tmux's syntax (tmux(1),
+// PARSING SYNTAX): control bytes and bytes that are not UTF-8 in octal, since
+// a raw 0xff ends tmux's input; '"', '\', '$' and '~' behind a backslash.
+func quoteTo(b *strings.Builder, arg string) {
+	b.WriteByte('"')
+	for i := 0; i < len(arg); {
+		r, n := utf8.DecodeRuneInString(arg[i:])
+		switch c := arg[i]; {
+		case c < 0x20 || c == 0x7f || r == utf8.RuneError && n == 1:
+			fmt.Fprintf(b, `\%03o`, c)
+		case strings.IndexByte("\"\\$~", c) >= 0:
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		default:
+			b.WriteString(arg[i : i+n])
+		}
+		i += n
+	}
+	b.WriteByte('"')
+}
