@@ -53,7 +53,7 @@ func (s *Store) walk(ctx context.Context, fn func(*record) bool) error {
 }
 
 // Find returns the checkpoint of the chain that spec names: "latest"; "7" or
-// "#7", its id; "turn:3", the newest one taken for turn 3; or the first four
+// "#7", its id; "turn:3", the newest one taken for turn 3 (0: before the first); or the first four
 // or more digits of its commit. Digits only are an id if the chain has it,
 // else a commit. The error matches ErrNotFound or ErrAmbiguous.
 func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
@@ -66,7 +66,7 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 	var exact, byCommit []*record
 	err = s.walk(ctx, func(r *record) bool {
 		switch {
-		case want.latest, want.id != 0 && r.seq == want.id, want.turn != 0 && r.meta.Turn == want.turn && r.meta.Cause == CauseTurn:
+		case want.latest, want.id != 0 && r.seq == want.id, want.byTurn && r.meta.Turn == want.turn && (r.meta.Cause == CauseTurn || r.meta.Cause == CauseStart):
 			exact = append(exact, r)
 			return false
 		case want.commit != "" && strings.HasPrefix(r.hash.String(), want.commit):
@@ -95,15 +95,16 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 
 type findSpec struct {
 	latest   bool
+	byTurn   bool
 	id, turn int
 	commit   string
 }
 
 func parseSpec(spec string) (findSpec, error) {
 	bad := fmt.Errorf("%w %q: write an id as #7, a commit (at least %d digits), turn:3 or latest", ErrNotFound, spec, minPrefix)
-	number := func(text string) (int, error) {
+	number := func(text string, least int) (int, error) {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
+		if err != nil || n < least {
 			return 0, bad
 		}
 		return n, nil
@@ -114,18 +115,19 @@ func parseSpec(spec string) (findSpec, error) {
 		return findSpec{latest: true}, nil
 	}
 	if text, ok := strings.CutPrefix(spec, "#"); ok {
-		want.id, err = number(text)
+		want.id, err = number(text, 1)
 		return want, err
 	}
 	if text, ok := strings.CutPrefix(spec, "turn:"); ok {
-		want.turn, err = number(text)
+		want.byTurn = true
+		want.turn, err = number(text, 0)
 		return want, err
 	}
 	low := strings.ToLower(spec)
 	if len(low) >= minPrefix && len(low) <= 40 && strings.Trim(low, "0123456789abcdef") == "" {
 		want.commit = low
 	}
-	if n, err := number(spec); err == nil {
+	if n, err := number(spec, 1); err == nil {
 		want.id = n
 	}
 	if want.commit == "" && want.id == 0 {

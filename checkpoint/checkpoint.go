@@ -45,8 +45,9 @@ var (
 // A Cause says why a checkpoint was taken.
 type Cause string
 
-// The causes. CauseUndo is the present before a restore, CauseRestored the state after it.
+// The causes. CauseStart is the state before the first turn, CauseUndo is the present before a restore, CauseRestored the state after it.
 const (
+	CauseStart    Cause = "start"
 	CauseTurn     Cause = "turn"
 	CauseManual   Cause = "manual"
 	CauseUndo     Cause = "undo"
@@ -85,7 +86,7 @@ type Checkpoint struct {
 	Time   time.Time `json:"time"`           // whole seconds
 	Meta
 	Files    int    `json:"files"`              // paths that differ from the checkpoint before; from HEAD for the first
-	Restored string `json:"restored,omitempty"` // CauseRestored: the commit that was restored
+	Restored string `json:"restored,omitempty"` // CauseRestored, CauseUndo: the commit that was restored
 	Before   string `json:"before,omitempty"`   // CauseRestored: the commit of the state before the restore
 }
 

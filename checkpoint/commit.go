@@ -25,7 +25,7 @@ type record struct {
 	seq      int
 	files    int
 	meta     Meta
-	restored plumbing.Hash // the commit that a restore went to
+	restored plumbing.Hash // CauseRestored, CauseUndo: the commit that the restore went to
 	before   plumbing.Hash // the commit of the state before that restore
 }
 

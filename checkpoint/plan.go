@@ -2,18 +2,14 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"muntin/checkpoint/ignore"
+	"golang.org/x/sys/unix"
 )
 
 // A Plan is what a restore would do now.
@@ -54,7 +50,7 @@ func (s *Store) Plan(ctx context.Context, target Checkpoint) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("planning a restore: %w", err)
 	}
-	p, err := s.plan(ctx, to)
+	p, err := s.plan(ctx, r, to)
 	if err != nil {
 		return Plan{}, fmt.Errorf("planning a restore of #%d: %w", r.seq, err)
 	}
@@ -85,7 +81,7 @@ func (s *Store) load(c Checkpoint) (*record, *saved, error) {
 
 // plan compares the worktree with a saved state. Ignored files that the
 // restore would replace are in the plan's snapshot, so that they are saved first.
-func (s *Store) plan(ctx context.Context, to *saved) (*plan, error) {
+func (s *Store) plan(ctx context.Context, target *record, to *saved) (*plan, error) {
 	now, err := s.take(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -95,7 +91,11 @@ func (s *Store) plan(ctx context.Context, to *saved) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if forced := s.inTheWay(now, ops); len(forced) > 0 {
+	made, err := s.madeByRestore(target)
+	if err != nil {
+		return nil, err
+	}
+	if forced := s.inTheWay(now, ops, made); len(forced) > 0 {
 		if now, err = s.take(ctx, forced); err != nil {
 			return nil, err
 		}
@@ -105,7 +105,28 @@ func (s *Store) plan(ctx context.Context, to *saved) (*plan, error) {
 		}
 	}
 	p := &plan{now: now, ops: ops}
-	return p, s.protect(p, to)
+	return p, s.protect(p, made, to)
+}
+
+// madeByRestore returns the paths that a restore made, if target is the state
+// before it. To take it back means to delete them, even if they are ignored: what was in
+// their place then, ignored or not, is in the target.
+func (s *Store) madeByRestore(target *record) (map[string]bool, error) {
+	if target.meta.Cause != CauseUndo || target.restored.IsZero() {
+		return nil, nil
+	}
+	restored, err := s.record(target.restored)
+	if err != nil {
+		return nil, err
+	}
+	made := map[string]bool{}
+	err = s.odb.diffTrees(target.tree, restored.tree, func(d pathDiff) error {
+		if d.old.mode == 0 {
+			made[d.path] = true
+		}
+		return nil
+	})
+	return made, err
 }
 
 // changes lists the paths whose bytes, kind or executable bit differ.
@@ -158,239 +179,70 @@ func (s *Store) same(a, b fileState) bool {
 func isFile(mode uint32) bool { return mode == modeFile || mode == modeExec }
 
 // inTheWay lists files on disk that are not in the snapshot, because they are
-// ignored, and that the ops would replace, with their folders.
-func (s *Store) inTheWay(now *snapshot, ops []op) map[string]bool {
+// ignored, and that the ops would replace or an undo would delete, with their folders.
+func (s *Store) inTheWay(now *snapshot, ops []op, made map[string]bool) map[string]bool {
 	forced := map[string]bool{}
+	for name := range made {
+		if s.firstLeaf(now, name) == name {
+			force(forced, name)
+		}
+	}
 	for _, o := range ops {
 		if o.old.mode != 0 || o.new.mode == 0 {
 			continue
 		}
-		for at := o.path; at != "."; at = path.Dir(at) {
-			if e := now.root.lookup(at); e != nil {
-				break
-			}
-			info, err := os.Lstat(filepath.Join(s.repo.Root, at))
-			if err != nil || info.IsDir() || !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
-				continue
-			}
-			forced[at] = true
-			for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
-				if _, ok := forced[dir]; !ok {
-					forced[dir] = false
-				}
-			}
-			break
+		if leaf := s.firstLeaf(now, o.path); leaf != "" {
+			force(forced, leaf)
 		}
 	}
 	return forced
 }
 
-// protect takes the ops out of the plan that would touch what must be left alone.
-func (s *Store) protect(p *plan, to *saved) error {
-	left := map[string]string{}
-	for _, list := range [][]PathNote{to.skipped, p.now.report.Skipped} {
-		for _, n := range list {
-			left[n.Path] = "not in a checkpoint: " + n.Why
-		}
-	}
-	for _, path := range p.now.hidden {
-		left[path] = "not checked out (skip-worktree)"
-	}
-	for _, o := range p.ops {
-		if o.old.mode == modeGitlink || o.new.mode == modeGitlink {
-			left[o.path] = "nested repository"
-		}
-	}
-	rules := targetRules{store: s, to: to, now: p.now, scopes: map[string]*ignore.Scope{}}
-	keep := p.ops[:0]
-	for _, o := range p.ops {
-		why := underProtected(left, o.path)
-		if why == "" && o.old.mode == 0 && s.insideNested(p.now, o.path) {
-			why = "inside a nested repository"
-		}
-		if why == "" && o.new.mode == 0 && !s.replaced(p.ops, o.path) {
-			ignored, err := rules.ignored(o.path)
-			if err != nil {
-				return err
+// firstLeaf returns the first part of a path, from the top, that is a file or
+// symlink on disk and not in the snapshot; "" if there is none.
+func (s *Store) firstLeaf(now *snapshot, name string) string {
+	at := ""
+	for part := range strings.SplitSeq(name, "/") {
+		at = join(at, part)
+		if e := now.root.lookup(at); e != nil {
+			if e.mode != modeDir {
+				return ""
 			}
-			if ignored {
-				why = "ignored in that checkpoint"
-			}
-		}
-		if why != "" {
-			p.protected = append(p.protected, PathNote{Path: o.path, Why: why})
 			continue
 		}
-		keep = append(keep, o)
-	}
-	p.ops = keep
-	return s.protectFolders(p)
-}
-
-// replaced tells that some op needs a folder where path is a file now.
-func (s *Store) replaced(ops []op, path string) bool {
-	i, _ := slices.BinarySearchFunc(ops, path+"/", func(o op, want string) int { return strings.Compare(o.path, want) })
-	return i < len(ops) && strings.HasPrefix(ops[i].path, path+"/") && ops[i].new.mode != 0
-}
-
-func underProtected(left map[string]string, name string) string {
-	for at := name; at != "."; at = path.Dir(at) {
-		if why, ok := left[at]; ok {
-			return why
+		key, err := s.lstat(at)
+		if err != nil {
+			return ""
+		}
+		if key.isRegular() || key.isSymlink() {
+			return at
 		}
 	}
 	return ""
 }
 
-// insideNested looks for a repository between the root and a path that is
-// not in the snapshot.
-func (s *Store) insideNested(now *snapshot, name string) bool {
+// lstat describes a path in the worktree. A symlink above it is an error.
+func (s *Store) lstat(name string) (statKey, error) {
+	root, err := openRoot(s.repo.Root)
+	if err != nil {
+		return statKey{}, err
+	}
+	defer unix.Close(root)
+	dir, err := openDir(root, path.Dir(name))
+	if err != nil {
+		return statKey{}, err
+	}
+	defer unix.Close(dir)
+	st, err := lstatAt(dir, path.Base(name))
+	return statKeyOf(&st), err
+}
+
+// force marks a path as one to take, and its folders as ones to look into.
+func force(forced map[string]bool, name string) {
+	forced[name] = true
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if e := now.root.lookup(dir); e != nil {
-			return e.mode == modeGitlink
-		}
-		if _, ok := openNested(filepath.Join(s.repo.Root, dir)); ok {
-			return true
+		if _, ok := forced[dir]; !ok {
+			forced[dir] = false
 		}
 	}
-	return false
-}
-
-// protectFolders leaves a folder alone that a file should replace while it
-// holds what the plan does not delete: ignored files, FIFOs, repositories.
-func (s *Store) protectFolders(p *plan) error {
-	var blocked []string
-	for _, o := range p.ops {
-		if o.new.mode == 0 {
-			continue
-		}
-		info, err := os.Lstat(filepath.Join(s.repo.Root, o.path))
-		if err != nil || !info.IsDir() {
-			continue
-		}
-		full, err := s.holdsMore(p.ops, o.path)
-		if err != nil {
-			return err
-		}
-		if full {
-			blocked = append(blocked, o.path)
-		}
-	}
-	if len(blocked) == 0 {
-		return nil
-	}
-	p.ops = slices.DeleteFunc(p.ops, func(o op) bool {
-		for _, dir := range blocked {
-			if o.path == dir || strings.HasPrefix(o.path, dir+"/") {
-				p.protected = append(p.protected, PathNote{Path: o.path, Why: "the folder " + dir + " holds files that are not in a checkpoint"})
-				return true
-			}
-		}
-		return false
-	})
-	return nil
-}
-
-// holdsMore tells whether a folder has anything in it, other than folders,
-// that no op deletes.
-func (s *Store) holdsMore(ops []op, dir string) (bool, error) {
-	more := errors.New("found")
-	err := filepath.WalkDir(filepath.Join(s.repo.Root, dir), func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			return nil
-		}
-		rel, err := filepath.Rel(s.repo.Root, file)
-		if err != nil {
-			return err
-		}
-		i, ok := slices.BinarySearchFunc(ops, filepath.ToSlash(rel), func(o op, want string) int { return strings.Compare(o.path, want) })
-		if !ok || ops[i].new.mode != 0 {
-			return more
-		}
-		return nil
-	})
-	if errors.Is(err, more) || errors.Is(err, fs.ErrPermission) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("looking into folder %s: %w", dir, err)
-	}
-	return false, nil
-}
-
-// targetRules are the ignore rules as they will be after a restore.
-type targetRules struct {
-	store  *Store
-	to     *saved
-	now    *snapshot
-	scopes map[string]*ignore.Scope // by folder
-}
-
-// ignored tells whether the rules ignore path or a folder above it.
-func (t *targetRules) ignored(name string) (bool, error) {
-	dir := ""
-	for part := range strings.SplitSeq(name, "/") {
-		scope, err := t.scope(dir)
-		if err != nil {
-			return false, err
-		}
-		at := join(dir, part)
-		if scope.Match(at, at != name) == ignore.Ignored {
-			return true, nil
-		}
-		dir = at
-	}
-	return false, nil
-}
-
-func (t *targetRules) scope(dir string) (*ignore.Scope, error) {
-	if s, ok := t.scopes[dir]; ok {
-		return s, nil
-	}
-	var above *ignore.Scope
-	var err error
-	if dir == "" {
-		above, err = t.store.outsideRules()
-	} else if i := strings.LastIndexByte(dir, '/'); i >= 0 {
-		above, err = t.scope(dir[:i])
-	} else {
-		above, err = t.scope("")
-	}
-	if err != nil {
-		return nil, err
-	}
-	content, err := t.list(join(dir, ".gitignore"))
-	if err != nil {
-		return nil, err
-	}
-	s := above.Enter(dir, ignore.Parse(content, t.store.conf.fold))
-	t.scopes[dir] = s
-	return s, nil
-}
-
-// list reads a .gitignore from the target; one that no checkpoint has, since
-// it is ignored itself, stays as it is on disk.
-func (t *targetRules) list(file string) ([]byte, error) {
-	e, err := t.store.odb.lookup(t.to.tree, file)
-	if err != nil {
-		return nil, err
-	}
-	if isFile(e.mode) {
-		return t.store.odb.content(plumbing.BlobObject, t.to.disk(file, e))
-	}
-	if e.mode != 0 || t.now.root.lookup(file) != nil {
-		return nil, nil
-	}
-	info, err := os.Lstat(filepath.Join(t.store.repo.Root, file))
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil
-	}
-	content, err := readOptional(filepath.Join(t.store.repo.Root, file))
-	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		return nil, err
-	}
-	return content, nil
 }

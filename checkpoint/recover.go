@@ -100,12 +100,7 @@ func (s *Store) roll(ctx context.Context, from, to *record) (*applier, []PathNot
 	// Files that are ignored now were saved when the restore began, so they count.
 	forced := map[string]bool{}
 	for _, o := range ops {
-		forced[o.path] = true
-		for dir := filepath.Dir(o.path); dir != "."; dir = filepath.Dir(dir) {
-			if _, ok := forced[dir]; !ok {
-				forced[dir] = false
-			}
-		}
+		force(forced, o.path)
 	}
 	now, err := s.take(ctx, forced)
 	if err != nil {
@@ -126,7 +121,11 @@ func (s *Store) roll(ctx context.Context, from, to *record) (*applier, []PathNot
 			changed = append(changed, PathNote{Path: o.path, Why: "changed since the restore was interrupted"})
 		}
 	}
-	if err := s.protect(p, goal); err != nil {
+	made, err := s.madeByRestore(to)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.protect(p, made, goal); err != nil {
 		return nil, nil, err
 	}
 	a, err := s.apply(ctx, now, p.ops)

@@ -74,7 +74,7 @@ func (s *Store) restore(ctx context.Context, target Checkpoint) (RestoreReport, 
 		return RestoreReport{}, fmt.Errorf("restoring: %w", err)
 	}
 	wrap := func(err error) error { return fmt.Errorf("restoring checkpoint #%d: %w", to.seq, err) }
-	p, err := s.plan(ctx, state)
+	p, err := s.plan(ctx, to, state)
 	if err != nil {
 		return RestoreReport{}, wrap(err)
 	}
@@ -84,7 +84,7 @@ func (s *Store) restore(ctx context.Context, target Checkpoint) (RestoreReport, 
 	report := RestoreReport{Target: to.checkpoint(target.Ref), Protected: p.protected}
 	before := s.newestMeta(ctx)
 	before.Cause, before.Note = CauseUndo, fmt.Sprintf("before restoring #%d", to.seq)
-	undo, err := s.commit(ctx, s.opts.Ref, p.now, record{meta: before})
+	undo, err := s.commit(ctx, s.opts.Ref, p.now, record{meta: before, restored: to.hash})
 	if err != nil {
 		return RestoreReport{}, wrap(err)
 	}
@@ -153,7 +153,7 @@ func (s *Store) finish(ctx context.Context, j *journal, report *RestoreReport) e
 	if err != nil {
 		return err
 	}
-	if err := s.verify(snap, target, report); err != nil {
+	if err := s.verify(snap, undo, target, report); err != nil {
 		return err
 	}
 	now, err := s.commit(ctx, j.Ref, snap, record{meta: j.Meta, restored: target.hash, before: undo.hash})
@@ -165,7 +165,7 @@ func (s *Store) finish(ctx context.Context, j *journal, report *RestoreReport) e
 }
 
 // verify reports paths that are not as the target has them and that no note explains.
-func (s *Store) verify(snap *snapshot, target *record, report *RestoreReport) error {
+func (s *Store) verify(snap *snapshot, undo, target *record, report *RestoreReport) error {
 	want, err := s.odb.saved(target)
 	if err != nil {
 		return err
@@ -182,9 +182,16 @@ func (s *Store) verify(snap *snapshot, target *record, report *RestoreReport) er
 		}
 	}
 	for _, o := range left {
-		ignoredNow := o.old.mode == 0 // it is there and ignored again, as it may be
-		if !known[o.path] && (!ignoredNow || !s.onDisk(o)) {
-			report.Conflicts = append(report.Conflicts, PathNote{Path: o.path, Why: errConflict.Error()})
+		before, err := s.odb.lookup(undo.tree, o.path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case known[o.path], o.old.mode == 0 && s.onDisk(o): // it is there and ignored again, as it may be
+		case o.new.mode == 0 && before.mode == 0:
+			report.Protected = append(report.Protected, PathNote{Path: o.path, Why: "was ignored before the restore"})
+		default:
+			report.Conflicts = append(report.Conflicts, PathNote{Path: o.path, Why: "not as restored: changed again by another process, or other rules of git's apply to it now"})
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -53,14 +54,14 @@ func (s *Store) Worktree(ctx context.Context) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("looking at worktree %s: %w", s.repo.Root, err)
 	}
-	return Checkpoint{Tree: snap.tree.String(), Ref: s.opts.Ref, Time: s.opts.Now().UTC().Truncate(1e9)}, nil
+	return Checkpoint{Tree: snap.tree.String(), Ref: s.opts.Ref, Time: s.opts.Now().UTC().Truncate(time.Second)}, nil
 }
 
 // commit puts a snapshot at the head of the chain ref. Of r, the caller sets
 // meta, restored and before.
 func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record) (*record, error) {
 	var err error
-	r.tree, r.time = snap.tree, s.opts.Now()
+	r.tree, r.time = snap.tree, s.opts.Now().UTC().Truncate(time.Second)
 	if r.head, err = headCommit(s.repo.GitDir, s.repo.CommonDir); err != nil {
 		return nil, fmt.Errorf("reading HEAD: %w", err)
 	}

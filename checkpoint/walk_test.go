@@ -122,10 +122,12 @@ func (w *walker) restore(s *Store) {
 	if w.rand.IntN(2) == 0 {
 		return
 	}
-	if _, err := s.Undo(ctx); err != nil {
+	undone, err := s.Undo(ctx)
+	if err != nil {
 		w.t.Fatal(err)
 	}
 	if got := w.disk(); !maps.Equal(got, before) {
+		w.t.Logf("restored: %+v\nundone: %+v", rep, undone)
 		for p := range before {
 			if got[p] != before[p] {
 				w.t.Errorf("%q: %q after undo, was %q", p, got[p], before[p])

@@ -174,6 +174,9 @@ func TestUserConfigurationIsNotRead(t *testing.T) {
 	if _, err := os.Stat(canary); err == nil {
 		t.Error("the user's configuration was read")
 	}
+	if out, err := s.Do(t.Context(), tmux.Cmd{"source-file", s.Socket() + ".conf"}); err != nil || out[0] != "" {
+		t.Errorf("our configuration is not well: %q, %v", out, err)
+	}
 }
 
 func TestKillServerSparesForeignSessions(t *testing.T) {

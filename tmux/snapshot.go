@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // A Snapshot is what one listing of the server showed.
@@ -29,7 +30,7 @@ type Pane struct {
 	Cols, Rows  int
 	PID         int    // of the pane's program
 	Dead        bool   // the program has ended and the pane was kept
-	Status      int    // exit status of a dead pane; -1: not known (yet), or ended by Signal
+	Status      int    // exit status of a dead pane; -1: ended by Signal, or not known yet
 	Signal      string // the signal that ended it, as tmux 3.3 and later write it: "9", "KILL"
 	Command     string // the foreground program, as far as tmux can tell
 	Path        string // working folder of that program
@@ -113,8 +114,19 @@ func (s *Server) list(ctx context.Context, epoch Epoch, cmd Cmd) (Snapshot, erro
 			for i := range panes {
 				panes[i].Ref.Epoch = epoch
 			}
+			nudge(epoch, panes)
 			return Snapshot{Epoch: epoch, Panes: panes}, nil
 		}
+	}
+}
+
+// nudge makes the server look for children that have ended, if a dead pane's
+// status is not known: the next listing will have it. tmux 3.3a sometimes
+// misses a child's signal and leaves it a zombie until another child ends. One
+// signal more does nothing else.
+func nudge(epoch Epoch, panes []Pane) {
+	if epoch.PID > 1 && slices.ContainsFunc(panes, Pane.unreaped) {
+		_ = syscall.Kill(epoch.PID, syscall.SIGCHLD)
 	}
 }
 

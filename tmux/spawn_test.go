@@ -56,6 +56,37 @@ func TestSpawnTwelve(t *testing.T) {
 	})
 }
 
+// However many panes: one tmux process makes them all.
+func TestSpawnInOneStep(t *testing.T) {
+	t.Parallel()
+	dir := tmuxtest.Dir(t)
+	log, bin := filepath.Join(dir, "log"), filepath.Join(dir, "tmux")
+	script := "#!/bin/sh\ncase $* in *source-file*) ;; *) exec " + tmuxtest.Bins(t)[0] + ` "$@" ;; esac
+in=$(cat; echo .)
+case $in in *split-window*|*new-window*|*new-session*) echo made >>"` + log + `" ;; esac
+printf %s "${in%.}" | ` + tmuxtest.Bins(t)[0] + " \"$@\"\n"
+	if err := os.WriteFile(bin, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := tmuxtest.Open(t, tmux.Options{Bin: bin})
+	many := make([]tmux.PaneSpec, 40)
+	for i := range many {
+		many[i] = tmux.PaneSpec{Argv: idle(), Title: strings.Repeat("long title ", 20), Meta: map[string]string{"n": fmt.Sprint(i)}}
+	}
+	out, err := s.Spawn(t.Context(), tmux.SessionSpec{Name: "a", Dir: dir}, []tmux.WindowSpec{{Panes: many}, {Panes: many}})
+	if err != nil || len(out.Panes) != 80 {
+		t.Fatal(len(out.Panes), err)
+	}
+	if made, err := os.ReadFile(log); string(made) != "made\n" {
+		t.Errorf("%d processes made panes (%v)", strings.Count(string(made), "\n"), err)
+	}
+	for i, p := range snapshot(t, s).Panes {
+		if p.Dead || p.Ref != out.Panes[i] || p.Meta["n"] != fmt.Sprint(i%40) {
+			t.Errorf("pane %d: %+v", i, p)
+		}
+	}
+}
+
 // The environment of the first pane is not the session's.
 func TestFirstPaneEnvironment(t *testing.T) {
 	t.Parallel()

@@ -12,12 +12,13 @@ import (
 )
 
 // A SessionSpec says how to make a tmux session. With Argv the session begins
-// with a window of one pane that runs it; Spawn can do without.
+// with a window of one pane that runs it; Spawn can do without. Panes that a
+// person opens later start where the first pane did.
 type SessionSpec struct {
 	Name       string            // see CheckName; must be new
 	WindowName string            // of the first window; "": the name of the program
 	Cols, Rows int               // size while nobody is attached; 0: 200 by 50
-	Dir        string            // absolute, existing; where a person's new panes start too
+	Dir        string            // absolute, existing; where Argv and panes without a Dir start
 	Env        map[string]string // for every pane of the session, also those a person opens; no secrets
 	Argv       []string
 	Title      string

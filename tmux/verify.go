@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -55,7 +54,7 @@ func (s *Server) Failed(ctx context.Context, refs ...PaneRef) error {
 	var sn Snapshot
 	err := s.watch(ctx, func() (done bool, err error) {
 		sn, err = s.Snapshot(ctx)
-		return !s.unreaped(sn, refs), err
+		return !unreaped(sn, refs), err
 	})
 	if err != nil {
 		return err
@@ -121,24 +120,21 @@ func (s *Server) settled(sn Snapshot, panes []started) bool {
 			return false
 		}
 	}
-	return !s.unreaped(sn, refs)
+	return !unreaped(sn, refs)
 }
 
-// unreaped reports whether a dead pane's status is not known yet. tmux can see
-// a terminal close before it sees why, and tmux 3.3a sometimes misses the
-// signal of a child that ends at once and leaves it a zombie until another
-// child ends. One more signal makes it look again, and does nothing else.
-func (s *Server) unreaped(sn Snapshot, refs []PaneRef) bool {
-	found := false
+// unreaped reports whether a dead pane's status is not known yet: tmux can see
+// a terminal close before it sees why.
+func unreaped(sn Snapshot, refs []PaneRef) bool {
 	for _, ref := range refs {
-		p, err := sn.Pane(ref)
-		found = found || err == nil && p.Dead && p.Status < 0 && p.Signal == ""
+		if p, err := sn.Pane(ref); err == nil && p.unreaped() {
+			return true
+		}
 	}
-	if found && sn.Epoch.PID > 1 {
-		_ = syscall.Kill(sn.Epoch.PID, syscall.SIGCHLD)
-	}
-	return found
+	return false
 }
+
+func (p Pane) unreaped() bool { return p.Dead && p.Status < 0 && p.Signal == "" }
 
 // before are the names that a pane's process goes by before it is its program.
 func (s *Server) before(p PaneSpec) []string {

@@ -73,6 +73,7 @@ func (s *supervisor) deliverLink(l *link, msg Message) {
 func (s *supervisor) deliverTyped(e *entry, msg Message) {
 	ad := s.opt.Adapter
 	if msg.Kind == KindAbort {
+		s.awaitForeground()
 		done, err := s.term.press(ad.Abort)
 		s.do(s.work, func() { s.wasTyped(msg, done, err) })
 		return
@@ -87,6 +88,19 @@ func (s *supervisor) deliverTyped(e *entry, msg Message) {
 		before: func() error { return s.markTyped(e) },
 	})
 	s.do(s.work, func() { s.wasTyped(msg, done, err) })
+}
+
+// awaitForeground gives a shell that has just taken a command a moment to put
+// it into the foreground: an interrupt that comes before is the shell's, and
+// lost. A shell that runs nothing else is interrupted itself.
+func (s *supervisor) awaitForeground() {
+	if !s.opt.Adapter.Foreground {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.work, pollForeground)
+	defer cancel()
+	for s.term.foreground() == s.child.pid && wait(ctx, 5*time.Millisecond) == nil {
+	}
 }
 
 // markTyped writes down, before the first byte is typed, that the message must

@@ -275,6 +275,7 @@ func TestKilledSupervisorTyped(t *testing.T) {
 	t.Parallel()
 	dir, log := newDir(t), filepath.Join(t.TempDir(), "raw.log")
 	ad := quick(adapter.For([]string{"x"}))
+	ad.ReadyOutput = true
 	ad.SubmitDelay = time.Minute // it is killed between the text and the submit key
 	o := superOptions{Dir: dir, Argv: []string{self(t)}, Adapter: ad, Env: []string{roleEnv + "=raw", "RAW_LOG=" + log}}
 	first := startProcess(t, o)

@@ -14,6 +14,7 @@ func runRaw(t *testing.T, opt Options, bracketed bool) (*pane, string) {
 	log := filepath.Join(t.TempDir(), "raw.log")
 	opt.Argv = []string{self(t)}
 	opt.Adapter = quickFor("x")
+	opt.Adapter.ReadyOutput = true
 	opt.Env = []string{roleEnv + "=raw", "RAW_LOG=" + log}
 	if bracketed {
 		opt.Env = append(opt.Env, "RAW_PASTE=1")

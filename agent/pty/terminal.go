@@ -160,11 +160,11 @@ const stallLimit = 2 * time.Second
 // to read: before, so that the text does not go to something that was typed
 // ahead; between text and key; and after. It ends early with ctx.
 func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
-	if err := t.waitRead(ctx, 0); err != nil {
-		return pasted{}, err
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := t.waitReadLocked(ctx); err != nil {
+		return pasted{}, err
+	}
 	if t.typed() < p.hold {
 		return pasted{}, errTyping
 	}

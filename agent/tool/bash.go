@@ -22,6 +22,9 @@ const (
 	maxTimeout = 1<<31/1000 - 1 // seconds; more is a mistake of units
 )
 
+// errAborted stands for whatever ended the context.
+var errAborted = errors.New("aborted")
+
 type bashTool struct{ set *Set }
 
 type bashArgs struct {
@@ -80,6 +83,9 @@ func (t bashTool) Run(ctx context.Context, args json.RawMessage, update func(age
 		Reap:    true,
 	})
 	stop()
+	if err != nil && ctx.Err() != nil {
+		err = errAborted
+	}
 	return bashResult(out.close(), res, err, timeout)
 }
 
@@ -138,7 +144,7 @@ func bashResult(out shown, res proc.Result, err error, timeout time.Duration) (a
 		parts = append(parts, fmt.Sprintf("Command timed out after %g seconds", timeout.Seconds()))
 	case errors.As(err, &exit):
 		parts = append(parts, fmt.Sprintf("Command exited with code %d", res.Code))
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errAborted):
 		parts = append(parts, "Command aborted")
 	default:
 		return agent.ToolResult{}, err

@@ -145,7 +145,8 @@ func TestBashDrains(t *testing.T) {
 func TestBashAbort(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	tools, err := e.set.Tools("bash")
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func TestBashAbort(t *testing.T) {
 	update := func(r agent.ToolResult) {
 		seen = append(seen, textOf(r))
 		if strings.Contains(textOf(r), "begun") {
-			cancel()
+			cancel(errors.New("the person said so"))
 		}
 	}
 	res, err := tools[0].Run(ctx, json.RawMessage(`{"command":"echo $$ > pid; echo begun; sleep 300"}`), update)

@@ -182,6 +182,22 @@ func TestLogRecoversFromATornLine(t *testing.T) {
 	}
 }
 
+func TestLogKeepsCharactersAsTheyAre(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := json.RawMessage(`{"a":"<&>"}`)
+	if err := errors.Join(l.Append(raw), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != string(raw)+"\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestLinesLeavesAnUnfinishedLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")

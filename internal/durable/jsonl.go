@@ -62,13 +62,15 @@ func (l *Log) Size() int64 {
 // Append writes v as one line with a single write, so that a reader sees the
 // whole line or nothing. It does not sync: see Sync.
 func (l *Log) Append(v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line) // ends the line, and
+	enc.SetEscapeHTML(false)      // leaves what others wrote as they wrote it
+	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encoding a line of %s: %w", l.file.Name(), err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, err := l.file.Write(append(line, '\n'))
+	n, err := l.file.Write(line.Bytes())
 	if err != nil {
 		if n > 0 { // a full disk may take a part: leave no torn line behind
 			err = errors.Join(err, l.file.Truncate(l.end))
@@ -88,8 +90,12 @@ func (l *Log) Sync() error {
 	return nil
 }
 
-// Close releases the log and its lock.
-func (l *Log) Close() error { return l.file.Close() }
+// Close releases the log and its lock. The lock is given back before the file
+// is closed: a child of this process that has not yet reached its exec holds
+// a copy of the file, and with it would hold the lock.
+func (l *Log) Close() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+}
 
 // recover finds the end of the last whole line. A last line without its
 // newline is kept when it is valid JSON (the newline is added), else it is

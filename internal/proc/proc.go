@@ -1,6 +1,7 @@
 // Package proc is the one way muntin runs a child process to its end: argv
-// and never a shell string, a context, a process group of its own, a time
-// limit, bounded output, and a bounded kill that leaves nothing behind.
+// and never a shell string, a context, a session and process group of its own
+// (so that it cannot reach our terminal), a time limit, bounded output, and a
+// bounded kill that leaves nothing behind.
 package proc
 
 import (
@@ -79,7 +80,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	cmd := exec.CommandContext(runCtx, spec.Argv[0], spec.Argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdin = spec.Dir, spec.Env, spec.Stdin
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = spec.Grace
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = defaultGrace

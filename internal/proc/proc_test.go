@@ -44,6 +44,18 @@ func TestRunUsesDirEnvAndStdin(t *testing.T) {
 	}
 }
 
+func TestTheChildHasNoTerminal(t *testing.T) {
+	t.Parallel()
+	res, err := Run(t.Context(), Spec{Argv: []string{"sh", "-c", "(: </dev/tty) 2>/dev/null && echo reached; ps -o sid= -o pid= -p $$ | xargs"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := strings.Fields(string(res.Stdout))
+	if len(ids) != 2 || ids[0] != ids[1] {
+		t.Errorf("session and process: %q", res.Stdout)
+	}
+}
+
 func TestRunReportsAMissingCommand(t *testing.T) {
 	t.Parallel()
 	_, err := Run(t.Context(), Spec{Argv: []string{"no-such-command-here"}})

@@ -51,13 +51,13 @@ func (f frame) agentRows(width, room int) []string {
 			rows = append(rows, "")
 		}
 		mark, style := f.agentMark(a.State)
-		left := style.Render(mark) + " " + f.theme.Strong.Render(term.CleanLine(a.Name))
+		left := style.Render(mark) + " " + f.theme.Strong.Render(clean(a.Name))
 		if about := joined(a.Role, a.Model); about != "" {
 			left += "  " + f.theme.Dim.Render(about)
 		}
 		right := f.agentState(a)
 		if a.Source != "" {
-			right += f.theme.Dim.Render(" (" + term.CleanLine(a.Source) + ")")
+			right += f.theme.Dim.Render(" (" + clean(a.Source) + ")")
 		}
 		rows = append(rows, sides(left, right, width), term.Truncate("  "+f.agentDetail(a), width))
 	}
@@ -72,23 +72,26 @@ func (f frame) agentLines(width, room int) []string {
 	if len(f.Agents) == 0 {
 		return []string{f.theme.Dim.Render("no agents")}
 	}
+	shown := f.Agents
+	if len(shown) > room {
+		shown = shown[:room-1]
+	}
 	nameWidth, stateWidth := 0, 0
-	for _, a := range f.Agents {
-		nameWidth = max(nameWidth, min(term.Width(term.CleanLine(a.Name)), width/4))
+	for _, a := range shown {
+		nameWidth = max(nameWidth, min(term.Width(clean(a.Name)), width/4))
 		stateWidth = max(stateWidth, min(term.Width(f.agentState(a)), width/2))
 	}
 	var rows []string
-	for _, a := range f.Agents {
+	for _, a := range shown {
 		mark, style := f.agentMark(a.State)
-		row := style.Render(mark) + " " + f.theme.Strong.Render(pad(term.CleanLine(a.Name), nameWidth)) +
+		row := style.Render(mark) + " " + f.theme.Strong.Render(pad(clean(a.Name), nameWidth)) +
 			"  " + pad(f.agentState(a), stateWidth) + "  " + f.agentDetail(a)
 		rows = append(rows, term.Truncate(strings.TrimRight(row, " "), width))
 	}
-	if len(rows) <= room {
-		return rows
+	if n := len(f.Agents) - len(shown); n > 0 {
+		rows = append(rows, f.theme.Dim.Render(fmt.Sprintf("… %d more", n)))
 	}
-	more := f.theme.Dim.Render(fmt.Sprintf("… %d more", len(rows)-room+1))
-	return append(rows[:room-1:room-1], more)
+	return rows
 }
 
 // agentState is the state with its age. Only a working agent's age runs by
@@ -96,7 +99,7 @@ func (f frame) agentLines(width, room int) []string {
 // without a redraw.
 func (f frame) agentState(a Agent) string {
 	_, style := f.agentMark(a.State)
-	text := style.Render(term.CleanLine(string(a.State)))
+	text := style.Render(clean(string(a.State)))
 	if a.Since.IsZero() || f.width < narrowWidth && a.State != AgentWorking {
 		return text
 	}
@@ -111,7 +114,7 @@ func (f frame) agentState(a Agent) string {
 func (f frame) agentDetail(a Agent) string {
 	var parts []string
 	if a.Task != "" {
-		parts = append(parts, f.theme.Accent.Render(term.CleanLine(a.Task)))
+		parts = append(parts, f.theme.Accent.Render(clean(a.Task)))
 	}
 	if a.Turn > 0 {
 		parts = append(parts, fmt.Sprintf("turn %d", a.Turn))
@@ -127,7 +130,7 @@ func (f frame) agentDetail(a Agent) string {
 		if a.State == AgentWorking || a.State == AgentIdle {
 			style = f.theme.Dim
 		}
-		parts = append(parts, style.Render(term.CleanLine(a.Note)))
+		parts = append(parts, style.Render(clean(a.Note)))
 	}
 	return strings.Join(parts, f.theme.Dim.Render(" · "))
 }
@@ -149,7 +152,7 @@ func joined(parts ...string) string {
 	var list []string
 	for _, p := range parts {
 		if p != "" {
-			list = append(list, term.CleanLine(p))
+			list = append(list, clean(p))
 		}
 	}
 	return strings.Join(list, " · ")

@@ -106,7 +106,7 @@ func (f frame) log(width, height int) []string {
 			mark, style = "✗", f.theme.Bad
 		case LevelInfo:
 		}
-		text := f.theme.Dim.Render(l.Time.In(f.now.Location()).Format("15:04:05")) + " " + style.Render(mark) + " " + term.CleanLine(l.Text)
+		text := f.theme.Dim.Render(l.Time.In(f.now.Location()).Format("15:04:05")) + " " + style.Render(mark) + " " + clean(l.Text)
 		lines = append(lines, term.Truncate(text, width))
 	}
 	return lines
@@ -155,75 +155,80 @@ func (f frame) taskRows(width, room int) []string {
 	}
 	idWidth := 0
 	for _, t := range f.Tasks {
-		idWidth = max(idWidth, min(term.Width(term.CleanLine(t.ID)), 16, width/4))
+		idWidth = max(idWidth, min(term.Width(clean(t.ID)), 16, width/4))
 	}
-	var rows, notes []string
+	notes := 0
 	for _, t := range f.Tasks {
-		row, note := f.task(t, idWidth, width)
-		rows = append(rows, row)
-		notes = append(notes, row)
-		if note != "" {
-			notes = append(notes, note)
+		if t.noted() {
+			notes++
 		}
 	}
-	switch {
-	case len(notes) <= room:
-		return notes
-	case len(rows) <= room:
-		return rows
+	if len(f.Tasks) > room {
+		return f.openTasks(idWidth, width, room)
 	}
-	return f.openTasks(idWidth, width, room)
+	var rows []string
+	for _, t := range f.Tasks {
+		rows = append(rows, f.task(t, idWidth, width))
+		if t.noted() && len(f.Tasks)+notes <= room {
+			rows = append(rows, f.taskReason(t, idWidth, width))
+		}
+	}
+	return rows
 }
 
 // openTasks puts settled tasks into one line and shows as many others as fit.
 func (f frame) openTasks(idWidth, width, room int) []string {
-	var rows []string
-	settled := 0
+	var open []Task
 	for _, t := range f.Tasks {
-		if t.State == TaskDone || t.State == TaskCancelled {
-			settled++
-			continue
+		if !t.settled() {
+			open = append(open, t)
 		}
-		row, _ := f.task(t, idWidth, width)
-		rows = append(rows, row)
 	}
-	if settled > 0 {
+	var rows []string
+	if settled := len(f.Tasks) - len(open); settled > 0 {
 		mark, style := f.taskMark(TaskDone)
-		rows = append([]string{style.Render(mark) + f.theme.Dim.Render(fmt.Sprintf(" %d settled", settled))}, rows...)
+		rows = append(rows, style.Render(mark)+f.theme.Dim.Render(fmt.Sprintf(" %d settled", settled)))
 	}
-	if len(rows) <= room {
-		return rows
+	for i, t := range open {
+		if len(rows) == room-1 && i < len(open)-1 {
+			return append(rows, f.theme.Dim.Render(fmt.Sprintf("… %d more", len(open)-i)))
+		}
+		if len(rows) == room {
+			break
+		}
+		rows = append(rows, f.task(t, idWidth, width))
 	}
-	more := f.theme.Dim.Render(fmt.Sprintf("… %d more", len(rows)-room+1))
-	return append(rows[:room-1:room-1], more)
+	return rows
 }
 
-// task is one task's line, and a second one with its note where that matters.
-func (f frame) task(t Task, idWidth, width int) (row, note string) {
+// task is one task's line.
+func (f frame) task(t Task, idWidth, width int) string {
 	mark, style := f.taskMark(t.State)
-	text := term.CleanLine(t.Text)
-	if t.State == TaskDone || t.State == TaskCancelled {
+	text := clean(t.Text)
+	if t.settled() {
 		text = f.theme.Dim.Render(text)
 	}
-	left := style.Render(mark) + " " + f.theme.Accent.Render(pad(term.CleanLine(t.ID), idWidth)) + "  " + text
-	row = sides(left, f.holder(t, width/3), width)
-	if t.Note != "" && t.State != TaskDone && t.State != TaskCancelled {
-		if style.GetForeground() == f.theme.Dim.GetForeground() {
-			style = f.theme.Warn
-		}
-		note = term.Truncate(strings.Repeat(" ", idWidth+4)+style.Render(term.CleanLine(t.Note)), width)
+	left := style.Render(mark) + " " + f.theme.Accent.Render(pad(clean(t.ID), idWidth)) + "  " + text
+	return sides(left, f.holder(t, width/3), width)
+}
+
+// taskReason is the line below it.
+func (f frame) taskReason(t Task, idWidth, width int) string {
+	style := f.theme.Warn
+	if t.State == TaskBlocked {
+		style = f.theme.Bad
 	}
-	return row, note
+	return term.Truncate(strings.Repeat(" ", idWidth+4)+style.Render(clean(t.Note)), width)
 }
 
 // holder tells who has a task, or what it waits for.
 func (f frame) holder(t Task, width int) string {
-	who := term.CleanLine(t.Agent)
+	who := clean(t.Agent)
 	if t.Attempt > 1 && t.State != TaskOpen {
 		who += fmt.Sprintf(" ×%d", t.Attempt)
 	}
 	if who == "" && t.State == TaskOpen && len(t.After) > 0 {
-		who = "after " + term.CleanLine(strings.Join(t.After, ", "))
+		who = "after " + clean(strings.Join(t.After, ", "))
 	}
 	if t.State == TaskClaimed {
 		return term.Truncate(who, width)

@@ -64,7 +64,7 @@ func (p *pause) rest() {
 		p.timer.Reset(max(restAfter-quiet, frameTime))
 		return
 	}
-	_ = p
+	p.ticker.Stop()
 }
 
 // close ends it. The program stops its ticker itself.

@@ -75,7 +75,7 @@ func (f frame) fit(lines []string) []string {
 func (f frame) tiny() []string {
 	total, by := f.counts()
 	mark, style := f.phaseMark()
-	line := style.Render(mark) + " " + f.theme.Strong.Render(term.CleanLine(f.Run)) + fmt.Sprintf(" %d/%d", by[TaskDone], total)
+	line := style.Render(mark) + " " + f.theme.Strong.Render(clean(f.Run)) + fmt.Sprintf(" %d/%d", by[TaskDone], total)
 	for _, s := range []TaskState{TaskClaimed, TaskBlocked, TaskWaiting} {
 		if by[s] > 0 {
 			mark, style := f.taskMark(s)
@@ -93,11 +93,11 @@ func (f frame) tiny() []string {
 
 // header is what the run is, how it stands, and how far it has come.
 func (f frame) header() []string {
-	left := f.theme.Title.Render("muntin") + "  " + f.theme.Strong.Render(term.CleanLine(f.Run))
+	left := f.theme.Title.Render("muntin") + "  " + f.theme.Strong.Render(clean(f.Run))
 	var about []string
 	for _, s := range []string{f.Repo, f.Branch, f.Recipe} {
 		if s != "" {
-			about = append(about, term.CleanLine(s))
+			about = append(about, clean(s))
 		}
 	}
 	if f.width >= narrowWidth && len(about) > 0 {
@@ -108,7 +108,7 @@ func (f frame) header() []string {
 	if phase == "" {
 		phase = "starting"
 	}
-	right := style.Render(mark + " " + term.CleanLine(phase))
+	right := style.Render(mark + " " + clean(phase))
 	if !f.Started.IsZero() {
 		when := "started " + f.clock(f.Started, "15:04")
 		if f.working() {
@@ -148,9 +148,9 @@ func (f frame) problems() []string {
 	const most = 2
 	var lines []string
 	for i, p := range f.Problems {
-		text := "! " + term.CleanLine(p)
+		text := "! " + clean(p)
 		if i == most-1 && len(f.Problems) > most {
-			text = fmt.Sprintf("! and %d more problems, first: %s", len(f.Problems)-i, term.CleanLine(p))
+			text = fmt.Sprintf("! and %d more problems, first: %s", len(f.Problems)-i, clean(p))
 		}
 		lines = append(lines, f.theme.Warn.Render(term.Truncate(text, f.width)))
 		if i == most-1 {
@@ -169,7 +169,7 @@ func (f frame) footer() []string {
 	}
 	hints := []string{"q leave"}
 	for _, h := range f.Hints {
-		hints = append(hints, term.CleanLine(h))
+		hints = append(hints, clean(h))
 	}
 	return []string{f.theme.Dim.Render(term.Truncate(strings.Join(hints, "  ·  "), f.width))}
 }
@@ -223,6 +223,16 @@ func (f frame) clock(t time.Time, layout string) string {
 func (f frame) sameDay(year int, month time.Month, day int) bool {
 	y, m, d := f.now.Date()
 	return y == year && m == month && d == day
+}
+
+// clean makes foreign text fit to be shown on a line. What is far longer than
+// any line is cut before it costs anything.
+func clean(s string) string {
+	const most = 2000 // bytes
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
+	}
+	return term.CleanLine(s)
 }
 
 // age is a duration in at most two units.

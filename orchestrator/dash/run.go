@@ -91,32 +91,49 @@ func runLive(ctx context.Context, opts Options, file *os.File) error {
 
 type tick struct{}
 
+// drawEvery is how often views are drawn at most: of those that come faster
+// only the newest counts.
+const drawEvery = 50 * time.Millisecond
+
 // feed hands the views to the program, and a tick every second while some
 // agent is working.
 func feed(ctx context.Context, views <-chan View, send func(tea.Msg)) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	ticker.Stop()
-	ticking := false
+	second, hold := time.NewTicker(time.Second), time.NewTimer(0)
+	defer second.Stop()
+	defer hold.Stop()
+	second.Stop()
+	hold.Stop()
+	var newest *View
+	var ticking, holding bool
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-second.C:
 			send(tick{})
+		case <-hold.C:
+			holding = false
 		case v, ok := <-views:
 			if !ok {
+				if newest != nil {
+					send(*newest)
+				}
 				send(tea.Quit())
 				return
 			}
-			send(v)
+			newest = &v
 			if v.working() != ticking {
 				ticking = v.working()
-				ticker.Stop()
+				second.Stop()
 				if ticking {
-					ticker.Reset(time.Second)
+					second.Reset(time.Second)
 				}
 			}
+		}
+		if newest != nil && !holding {
+			send(*newest)
+			newest, holding = nil, true
+			hold.Reset(drawEvery)
 		}
 	}
 }

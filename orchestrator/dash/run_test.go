@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 )
@@ -231,6 +232,38 @@ func switches(t *testing.T, pid int) int {
 		t.Skip("no context switches in /proc")
 	}
 	return total
+}
+
+// Of views that come faster than they can be seen the last one is drawn.
+func TestFeedDropsStaleViews(t *testing.T) {
+	t.Parallel()
+	views := make(chan View)
+	var got []string
+	quit := false
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		feed(t.Context(), views, func(msg tea.Msg) {
+			switch msg := msg.(type) {
+			case View:
+				got = append(got, msg.Run)
+			case tea.QuitMsg:
+				quit = true
+			}
+		})
+	}()
+	const n = 200
+	for i := range n {
+		views <- View{Run: fmt.Sprint(i)}
+	}
+	close(views)
+	<-done
+	if len(got) == 0 || got[0] != "0" || got[len(got)-1] != fmt.Sprint(n-1) || !quit {
+		t.Errorf("views %q, quit %v", got, quit)
+	}
+	if len(got) == n {
+		t.Error("each view was drawn")
+	}
 }
 
 func TestPlainRun(t *testing.T) {

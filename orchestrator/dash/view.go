@@ -61,6 +61,12 @@ type Task struct {
 	Note    string   // why it is blocked, what its check said
 }
 
+// settled tells whether nothing more will happen to the task.
+func (t Task) settled() bool { return t.State == TaskDone || t.State == TaskCancelled }
+
+// noted tells whether the task's note matters now.
+func (t Task) noted() bool { return t.Note != "" && !t.settled() }
+
 // An AgentState is what an agent is doing.
 type AgentState string
 

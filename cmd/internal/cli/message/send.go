@@ -189,6 +189,9 @@ func (o SendOptions) outcome(res sent, until pty.MessageState, err error) error 
 	if err != nil && !errors.As(err, &undelivered) {
 		return err
 	}
+	if err == nil && !res.State.Reached(until) && !res.State.Ended() {
+		err = fmt.Errorf("%w: the message to %s is %s", pty.ErrNotRunning, o.Agent, res.State)
+	}
 	if o.JSON {
 		enc := json.NewEncoder(a.Streams.Out)
 		enc.SetIndent("", "  ")
@@ -215,9 +218,6 @@ func (o SendOptions) outcome(res sent, until pty.MessageState, err error) error 
 		return nil
 	}
 	fmt.Fprintf(a.Streams.Out, "%s %s (%s) %s\n", a.Theme.Good.Render("✓"), res.State, res.Evidence, a.Theme.Dim.Render(res.ID))
-	if !res.State.Reached(until) {
-		return app.Exit(app.ExitFailed)
-	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,7 +35,11 @@ func newScreen(run orchestrator.Run, recipe *recipes.Recipe) *screen {
 
 // show draws until ctx ends or a person quits.
 func (s *screen) show(ctx context.Context, a *app.App) error {
-	return dash.Run(ctx, dash.Options{In: a.Streams.In, Out: a.Streams.Out, Views: s.views})
+	o := dash.Options{In: a.Streams.In, Out: a.Streams.Out, Views: s.views}
+	if a.Streams.Interactive() {
+		o.In, o.Out = os.Stdin, os.Stdout // the dashboard draws on the terminal itself
+	}
+	return dash.Run(ctx, o)
 }
 
 // update is called from the loop's goroutine only.

@@ -167,7 +167,7 @@ func newSet(a *app.App, verb, short string, to board.State) *cobra.Command {
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			return update(ctx, a, func(b *board.Board) error {
 				for _, arg := range args {
-					if err := errors.Join(b.SetState(bare(arg), to), b.SetReason(bare(arg), "")); err != nil {
+					if err := set(b, bare(arg), to, ""); err != nil {
 						return err
 					}
 				}
@@ -182,7 +182,7 @@ func newBlock(a *app.App) *cobra.Command {
 		Use: "block <task> <reason>", Short: "Block a task and say why", Args: exactly(2, "a task and the reason in quotes"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			return update(ctx, a, func(b *board.Board) error {
-				return errors.Join(b.SetState(bare(args[0]), board.Blocked), b.SetReason(bare(args[0]), args[1]))
+				return set(b, bare(args[0]), board.Blocked, args[1])
 			})
 		}),
 	}
@@ -202,6 +202,13 @@ func update(ctx context.Context, a *app.App, change func(*board.Board) error) er
 		return change(b)
 	})
 	return err
+}
+
+func set(b *board.Board, task string, to board.State, reason string) error {
+	if err := b.SetState(task, to); err != nil {
+		return err
+	}
+	return b.SetReason(task, reason)
 }
 
 func bare(id string) string { return strings.TrimPrefix(id, "^") }
