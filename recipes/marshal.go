@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"muntin/internal/id"
 )
 
-var plainRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+// isPlain tells text that YAML reads as itself without quotes.
+func isPlain(s string) bool {
+	const letters = id.Lower + id.Upper
+	return id.Word(s, letters, letters+id.Digits+"_./-", len(s))
+}
 
 // Marshal writes the recipe as YAML that Parse reads back to the same. It does
 // not use the YAML library's printer, which loses tabs and guesses at types;
@@ -90,7 +95,7 @@ func (w *writer) line(indent, key, value string) {
 // scalar writes text so that it is read as text.
 func scalar(s string) string {
 	words := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
-	if plainRE.MatchString(s) && !slices.Contains(words, strings.ToLower(s)) {
+	if isPlain(s) && !slices.Contains(words, strings.ToLower(s)) {
 		return s
 	}
 	var b bytes.Buffer

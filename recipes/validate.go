@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,10 +13,18 @@ import (
 // maxCheckTimeout is a bound on slips such as 5000m.
 const maxCheckTimeout = 24 * time.Hour
 
-var (
-	envRE   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	modelRE = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*/[^\s[:cntrl:]]+$`)
-)
+// isModel tells provider/id: a provider's name and anything without spaces
+// and control characters.
+func isModel(s string) bool {
+	provider, model, ok := strings.Cut(s, "/")
+	return ok && id.Word(provider, id.Lower+id.Digits, id.Lower+id.Digits+"._-", len(provider)) &&
+		model != "" && !strings.ContainsFunc(model, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+}
+
+func isVariable(s string) bool {
+	const letters = id.Lower + id.Upper + "_"
+	return id.Word(s, letters, letters+id.Digits, len(s))
+}
 
 // validate reports what is wrong with values that were read.
 func (d *decoder) validate(r *Recipe) {
@@ -140,7 +147,7 @@ func (d *decoder) argv(a *Agent) {
 }
 
 func (d *decoder) envName(name string, at place) {
-	if envRE.MatchString(name) {
+	if isVariable(name) {
 		return
 	}
 	if key, _, ok := strings.Cut(name, "="); ok {
@@ -181,7 +188,7 @@ func (d *decoder) reported(at place) bool {
 
 func (d *decoder) model(s *string) {
 	at, given := d.at[s]
-	if given && !d.reported(at) && !modelRE.MatchString(*s) {
+	if given && !d.reported(at) && !isModel(*s) {
 		d.addAt(at, "model %q: want provider/id, such as openai/gpt-5", *s)
 	}
 }

@@ -75,7 +75,7 @@ func (s *Server) keyCmds(metas ...map[string]string) []Cmd {
 func splitKeys(s string) []string {
 	var keys []string
 	for k := range strings.SplitSeq(s, "|") {
-		if metaRE.MatchString(k) {
+		if isMetaKey(k) {
 			keys = append(keys, k)
 		}
 	}

@@ -2,20 +2,22 @@ package tmux
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	ident "muntin/internal/id"
 )
 
-var nameRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,39}$`)
+// wordChars are what names and variables are made of.
+const wordChars = ident.Lower + ident.Upper + ident.Digits + "_"
 
 // CheckName returns an error that names what the name is for unless name is
 // 1 to 40 of A-Z, a-z, 0-9, '_' and '-' and does not begin with '-'. tmux
 // rewrites or refuses ':' and '.' depending on its version; other words for
 // people belong in a title or in metadata.
 func CheckName(what, name string) error {
-	if nameRE.MatchString(name) {
+	if ident.Word(name, wordChars, wordChars+"-", 40) {
 		return nil
 	}
 	return fmt.Errorf("tmux %s name %q: want 1 to 40 letters, digits, '_' or '-', not '-' first", what, name)
@@ -75,14 +77,12 @@ func escapePath(path string) string {
 // literally. Options must come before "--" and free text after it.
 type Cmd []string
 
-var commandRE = regexp.MustCompile(`^[a-z][a-z-]*$`)
-
 // line writes commands as one list in tmux's own syntax: an error in one
 // drops the rest.
 func line(cmds ...Cmd) (string, error) {
 	var b strings.Builder
 	for i, c := range cmds {
-		if len(c) == 0 || !commandRE.MatchString(c[0]) {
+		if len(c) == 0 || !ident.Word(c[0], ident.Lower, ident.Lower+"-", len(c[0])) {
 			return "", fmt.Errorf("tmux command %d: not a command name", i)
 		}
 		if i > 0 {

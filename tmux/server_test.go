@@ -236,8 +236,7 @@ func TestCancelLeavesNothing(t *testing.T) {
 	session(t, s, "keep")
 	dir := t.TempDir()
 	for i := range 8 {
-		// The context ends with the transport's own command: as soon as the
-		// session is there.
+		// Each round calls it off a little later, measured in commands.
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {

@@ -6,9 +6,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	ident "muntin/internal/id"
 )
 
 // A SessionSpec says how to make a tmux session. With Argv the session begins
@@ -66,17 +67,22 @@ const (
 	maxSide                        = 10000 // tmux's own limit of -x and -y
 )
 
-var layoutRE = regexp.MustCompile(`^[0-9a-f]{4},[0-9x,{}\[\]]+$`)
-
 func (l Layout) check() error {
 	switch l {
 	case "", Tiled, EvenHorizontal, EvenVertical, MainHorizontal, MainVertical:
 		return nil
 	}
-	if layoutRE.MatchString(string(l)) {
+	if isLayoutString(string(l)) {
 		return nil
 	}
 	return fmt.Errorf("tmux layout %q: not a layout", string(l))
+}
+
+// isLayoutString tells a layout string, a checksum and cells, from anything else.
+func isLayoutString(s string) bool {
+	sum, cells, ok := strings.Cut(s, ",")
+	return ok && len(sum) == 4 && cells != "" && strings.Trim(sum, ident.Digits+"abcdef") == "" &&
+		strings.Trim(cells, ident.Digits+"x,{}[]") == ""
 }
 
 // grid is the shape of n panes: how many share the width and the height.
@@ -186,14 +192,13 @@ func checkDir(dir string) error {
 	return nil
 }
 
-var (
-	envRE  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	metaRE = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
-)
+func isMetaKey(k string) bool {
+	return ident.Word(k, ident.Lower, ident.Lower+ident.Digits+"_", 32)
+}
 
 func checkEnv(env map[string]string) error {
 	for k := range env {
-		if !envRE.MatchString(k) {
+		if !ident.Word(k, ident.Lower+ident.Upper+"_", wordChars, len(k)) {
 			return fmt.Errorf("tmux pane: environment variable %q: not a name", k)
 		}
 	}
@@ -204,7 +209,7 @@ func checkEnv(env map[string]string) error {
 func checkMeta(meta map[string]string) error {
 	for k := range meta {
 		own := k == "keys" || k == "server" || k == "title" || k == "session" || strings.HasPrefix(k, "session_")
-		if own || !metaRE.MatchString(k) {
+		if own || !isMetaKey(k) {
 			return fmt.Errorf("tmux metadata key %q: want a-z, then a-z, 0-9 or '_', and no name of the package's own", k)
 		}
 	}

@@ -15,8 +15,9 @@ package tmux
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	ident "muntin/internal/id"
 )
 
 // Errors that a caller may test for with errors.Is.
@@ -67,14 +68,12 @@ type PaneRef struct {
 	ID    PaneID `json:"id"`
 }
 
-var idRE = regexp.MustCompile(`^[$@%][0-9]{1,10}$`)
-
 func (id SessionID) check() error { return checkID(string(id), '$', ErrNoSuchSession) }
 func (id WindowID) check() error  { return checkID(string(id), '@', ErrNoSuchWindow) }
 func (id PaneID) check() error    { return checkID(string(id), '%', ErrNoSuchPane) }
 
 func checkID(id string, sigil byte, kind error) error {
-	if !idRE.MatchString(id) || id[0] != sigil {
+	if len(id) < 2 || id[0] != sigil || !ident.Word(id[1:], ident.Digits, ident.Digits, 10) {
 		return fmt.Errorf("id %q: %w", id, kind)
 	}
 	return nil

@@ -6,7 +6,7 @@ package id
 import (
 	"crypto/rand"
 	"fmt"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -15,7 +15,19 @@ import (
 // MaxName is the longest name accepted, in bytes.
 const MaxName = 32
 
-var nameRE = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+// Sets of characters for Word.
+const (
+	Digits = "0123456789"
+	Lower  = "abcdefghijklmnopqrstuvwxyz"
+	Upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// Word reports whether s has 1 to limit bytes, the first of the set first and
+// the others of the set rest. It is here in place of regular expressions,
+// which every start of the program would have to compile.
+func Word(s, first, rest string, limit int) bool {
+	return s != "" && len(s) <= limit && strings.IndexByte(first, s[0]) >= 0 && strings.Trim(s[1:], rest) == ""
+}
 
 // New returns a ULID for the moment t: 26 characters that sort by time.
 // See https://github.com/ulid/spec.
@@ -42,7 +54,7 @@ func Time(s string) (time.Time, error) {
 // a lower-case letter or digit followed by at most 31 letters, digits and
 // hyphens. Such a name is safe in file names, git refs, tmux targets and argv.
 func CheckName(what, name string) error {
-	if nameRE.MatchString(name) {
+	if Word(name, Lower+Digits, Lower+Digits+"-", MaxName) {
 		return nil
 	}
 	if name == "" {
