@@ -84,6 +84,7 @@ func TestAbortDeafProvider(t *testing.T) {
 		}
 		close(d.stop)
 		synctest.Wait()
+		k.checkGrammar(t) // what the provider still said is not told
 	})
 }
 

@@ -158,9 +158,11 @@ func TestTerminate(t *testing.T) {
 	if err := all.prompt(t, "go"); err != nil || len(all.provider.sent()) != 1 {
 		t.Errorf("%v, %d requests, want 1", err, len(all.provider.sent()))
 	}
-	one := newKit(t, tools, calls(llm.StopToolUse, "ends {}", "echo {}"), says("r"))
-	if err := one.prompt(t, "go"); err != nil || len(one.provider.sent()) != 2 {
-		t.Errorf("%v, %d requests, want 2", err, len(one.provider.sent()))
+	for _, batch := range [][]string{{"ends {}", "echo {}"}, {"echo {}", "ends {}"}} {
+		one := newKit(t, tools, calls(llm.StopToolUse, batch...), says("r"))
+		if err := one.prompt(t, "go"); err != nil || len(one.provider.sent()) != 2 {
+			t.Errorf("%v: %v, %d requests, want 2", batch, err, len(one.provider.sent()))
+		}
 	}
 }
 

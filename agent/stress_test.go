@@ -24,7 +24,37 @@ func TestStress(t *testing.T) {
 
 func stress(t *testing.T, random *rand.Rand) {
 	t.Helper()
-	var replies []reply
+	k := newKit(t, func(o *agent.Options) {
+		o.Retry.BaseDelay = time.Millisecond
+		o.Tools = append(o.Tools, tool{name: "slow", run: slow})
+	}, randomReplies(random)...)
+	others := startOthers(k)
+	for range 5 {
+		err := k.prompt(t, "go")
+		var failed *agent.ModelError
+		if err != nil && !errors.Is(err, agent.ErrAborted) && !errors.As(err, &failed) {
+			t.Error(err)
+		}
+	}
+	close(others.stop)
+	others.all.Wait()
+	k.checkGrammar(t)
+	steering, followUp := k.Queued()
+	found := others.cleared + len(steering) + len(followUp)
+	for _, m := range k.Messages() {
+		if m.Role == llm.RoleUser && m.Text() == "q" {
+			found++
+		}
+	}
+	if want := others.steered + others.followed; found != want {
+		t.Errorf("%d queued messages found, want %d", found, want)
+	}
+	if n := len(k.find(agent.EventSettled)); n != 5 {
+		t.Errorf("settled %d times, want 5", n)
+	}
+}
+
+func randomReplies(random *rand.Rand) (replies []reply) {
 	for range 200 {
 		switch random.IntN(6) {
 		case 0:
@@ -39,70 +69,48 @@ func stress(t *testing.T, random *rand.Rand) {
 			replies = append(replies, says("r"))
 		}
 	}
-	k := newKit(t, func(o *agent.Options) {
-		o.Retry.BaseDelay = time.Millisecond
-		o.Tools = append(o.Tools, tool{name: "slow", run: func(ctx context.Context, _ raw, up update) (result, error) {
-			up(agent.TextResult("x"))
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Millisecond):
-			}
-			return agent.TextResult("slow"), ctx.Err()
-		}})
-	}, replies...)
-	stop := make(chan struct{})
-	var others sync.WaitGroup
-	queued := make([]int, 4)
-	cleared := 0
-	for i := range queued {
-		others.Go(func() {
+	return replies
+}
+
+func slow(ctx context.Context, _ raw, up update) (result, error) {
+	up(agent.TextResult("x"))
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Millisecond):
+	}
+	return agent.TextResult("slow"), ctx.Err()
+}
+
+// others are goroutines that disturb an agent. Each counts for itself.
+type others struct {
+	stop                       chan struct{}
+	all                        sync.WaitGroup
+	steered, followed, cleared int
+}
+
+func startOthers(k *kit) *others {
+	o := &others{stop: make(chan struct{})}
+	for i, act := range []func(){
+		func() { k.Steer(llm.UserText("q", 0)); o.steered++ },
+		func() { k.FollowUp(llm.UserText("q", 0)); o.followed++ },
+		func() {
+			steering, followUp := k.ClearQueue()
+			o.cleared += len(steering) + len(followUp)
+		},
+		func() { k.Abort(); k.Messages(); k.Running() },
+	} {
+		o.all.Go(func() {
 			for {
 				select {
-				case <-stop:
+				case <-o.stop:
 					return
 				case <-time.After(time.Duration(200+100*i) * time.Microsecond):
-				}
-				switch i {
-				case 0:
-					k.Steer(llm.UserText("q", 0))
-					queued[i]++
-				case 1:
-					k.FollowUp(llm.UserText("q", 0))
-					queued[i]++
-				case 2:
-					steering, followUp := k.ClearQueue()
-					cleared += len(steering) + len(followUp)
-				case 3:
-					k.Abort()
-					k.Messages()
-					k.Running()
+					act()
 				}
 			}
 		})
 	}
-	for range 5 {
-		err := k.prompt(t, "go")
-		var failed *agent.ModelError
-		if err != nil && !errors.Is(err, agent.ErrAborted) && !errors.As(err, &failed) {
-			t.Error(err)
-		}
-	}
-	close(stop)
-	others.Wait()
-	k.checkGrammar(t)
-	steering, followUp := k.Queued()
-	found := cleared + len(steering) + len(followUp)
-	for _, m := range k.Messages() {
-		if m.Role == llm.RoleUser && m.Text() == "q" {
-			found++
-		}
-	}
-	if want := queued[0] + queued[1]; found != want {
-		t.Errorf("%d queued messages found, want %d", found, want)
-	}
-	if n := len(k.find(agent.EventSettled)); n != 5 {
-		t.Errorf("settled %d times, want 5", n)
-	}
+	return o
 }
 
 func hangsShort(ctx context.Context, b *llm.Builder) {

@@ -54,16 +54,17 @@ func (s *scan) read(f *file, r *reader) (ent, bool) {
 	}
 	e.racy = s.isRacy(key)
 	clean := s.index.clean(f.tracked, key, s.conf.fileMode)
-	if clean && f.task.attrs.flags == 0 {
+	if clean && s.seed && f.task.attrs.flags == 0 {
 		e.hash = f.tracked.hash
 		return e, true
 	}
 	if key.isRegular() && key.size > s.cap {
-		s.skip(f.path, fmt.Sprintf("over the size cap (%d bytes)", key.size))
-		e.hash = plumbing.ZeroHash
-		if clean { // git has it; what a restore would need is not known to us
+		why := fmt.Sprintf("over the size cap (%d bytes)", key.size)
+		if clean { // the bytes on disk, which a restore would need, may be others
 			e.hash = f.tracked.hash
+			why += "; the unchanged version in git's index stands for it"
 		}
+		s.skip(f.path, why)
 		return e, clean
 	}
 	return e, s.hash(f, &e, r)

@@ -160,6 +160,9 @@ func (r *repo) check(s *Store) Checkpoint {
 	c, _ := r.save(s, Meta{Cause: CauseTurn, Turn: 1})
 	if want := r.oracle(); c.Tree != want {
 		diff, _ := r.try(nil, "diff-tree", "-r", want, c.Tree)
+		if keep := os.Getenv("CHECKPOINT_TEST_KEEP"); keep != "" {
+			_ = os.CopyFS(keep, os.DirFS(r.dir))
+		}
 		r.t.Fatalf("tree differs from git's (git's first):\n%s", diff)
 	}
 	return c

@@ -52,6 +52,7 @@ type scanInput struct {
 	old        *node
 	odb        *objects
 	cap        int64
+	seed       bool              // the index vouches for contents
 	skew       time.Duration     // the file system's clock minus ours, if behind
 	forced     map[string]bool   // paths that count as tracked; their parents map to false
 	hiddenFile map[string][]byte // .gitignore and .gitattributes that only the index has

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -47,6 +48,7 @@ func (s *Store) take(ctx context.Context, forced map[string]bool) (*snapshot, er
 	if in.hiddenFile, err = s.hiddenRules(in.index); err != nil {
 		return nil, err
 	}
+	in.seed = s.seedable(in.index)
 	base, err := s.base()
 	if err != nil {
 		return nil, err
@@ -94,6 +96,27 @@ func (s *Store) outsideRules() (*ignore.Scope, error) {
 		return nil, fmt.Errorf("reading info/exclude: %w", err)
 	}
 	return ignore.Root(ignore.Parse(global, s.conf.fold), ignore.Parse(exclude, s.conf.fold)), nil
+}
+
+// seedable tells whether git's index may vouch for contents. Its stat data
+// say that a file is unchanged since git add, not that git would convert it in the
+// same way today. So it may not if there are filters, or if attributes changed.
+func (s *Store) seedable(x *index) bool {
+	for key := range s.conf.values {
+		if strings.HasPrefix(key, "filter.") {
+			return false
+		}
+	}
+	for i := range x.entries {
+		e := &x.entries[i]
+		if path.Base(e.path) != ".gitattributes" || e.skipWorktree {
+			continue
+		}
+		if key, err := s.lstat(e.path); err != nil || !x.clean(e, key, s.conf.fileMode) {
+			return false
+		}
+	}
+	return true
 }
 
 // hiddenRules reads rule files that a sparse checkout left out, as git does.

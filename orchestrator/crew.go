@@ -20,9 +20,8 @@ type Member struct {
 	Worktree *worktree.Worktree // nil unless it has one of its own
 }
 
-// A Crew carries out effects in the world: the board's file, the agents'
-// supervisors, git, and the checks' processes.
-type Crew struct {
+// CrewOptions are what a Crew works with.
+type CrewOptions struct {
 	Board   *BoardReader
 	Git     *worktree.Manager
 	Members map[string]Member
@@ -30,18 +29,21 @@ type Crew struct {
 	Branch  string // the integration branch
 	Env     []string
 	Timeout time.Duration // of a check
+	Checks  int           // how many may run at once
 	Now     func() time.Time
-
-	merging  sync.Mutex    // one merge at a time
-	checking chan struct{} // bounds checks at work; see NewCrew
 }
 
-// NewCrew makes a crew that runs at most checks checks at once.
-func NewCrew(c Crew, checks int) *Crew {
-	return &Crew{
-		Board: c.Board, Git: c.Git, Members: c.Members, Run: c.Run, Branch: c.Branch,
-		Env: c.Env, Timeout: c.Timeout, Now: c.Now, checking: make(chan struct{}, max(checks, 1)),
-	}
+// A Crew carries out effects in the world: the board's file, the agents'
+// supervisors, git, and the checks' processes.
+type Crew struct {
+	CrewOptions
+	merging  sync.Mutex    // one merge at a time
+	checking chan struct{} // bounds checks at work
+}
+
+// NewCrew makes a crew.
+func NewCrew(o CrewOptions) *Crew {
+	return &Crew{CrewOptions: o, checking: make(chan struct{}, max(o.Checks, 1))}
 }
 
 // Do carries out one effect; see Doer.

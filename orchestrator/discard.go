@@ -28,12 +28,15 @@ func Discard(ctx context.Context, repo state.Repo, dir state.RepoDir, run Run, n
 	var errs []error
 	for _, a := range recipe.Agents {
 		if a.Isolation == recipes.IsolationWorktree {
-			_, err := git.Remove(ctx, worktree.RemoveRequest{Path: run.Dir.Agent(a.Name).Worktree, Branch: worktree.AgentBranch(run.Name, a.Name)})
+			_, err := git.Remove(ctx, worktree.RemoveRequest{
+				Path: run.Dir.Agent(a.Name).Worktree, Branch: worktree.AgentBranch(run.Name, a.Name), Unused: true,
+			})
 			errs = append(errs, err)
 		}
 		errs = append(errs, checkpoint.Drop(ctx, repo.Root, CheckpointRef(run.Name, a.Name)))
 	}
 	errs = append(errs, git.DeleteBranch(ctx, run.Branch, run.Base))
+	_ = os.Remove(dir.Worktrees(run.Name)) // stays if something is in it
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clearing away run %s: %w", run.Name, err)
 	}

@@ -66,10 +66,10 @@ func serve(ctx context.Context, o ServeOptions) error {
 	}
 	file := board.File{Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo)}
 	s := &server{ServeOptions: o, board: NewBoardReader(file, st.Rev), inputs: make(chan Input)}
-	crew := NewCrew(Crew{
+	crew := NewCrew(CrewOptions{
 		Board: s.board, Git: git, Members: members(o.Run, recipe), Run: o.Run.Name, Branch: o.Run.Branch,
-		Env: o.Environ, Timeout: recipe.CheckTimeout, Now: o.Now,
-	}, runtime.NumCPU())
+		Env: o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
+	})
 	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.watchBoard(ctx) })

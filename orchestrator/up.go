@@ -229,14 +229,17 @@ func (u *bringUp) worktrees(ctx context.Context) error {
 	if err := u.git.CreateBranch(ctx, u.info.Branch, u.info.Base); err != nil {
 		return err
 	}
-	u.undos = append(u.undos, func(ctx context.Context) error { return u.git.DeleteBranch(ctx, u.info.Branch, u.info.Base) })
+	u.undos = append(u.undos, func(ctx context.Context) error {
+		_ = os.Remove(u.Dir.Worktrees(u.Name)) // stays if something is in it
+		return u.git.DeleteBranch(ctx, u.info.Branch, u.info.Base)
+	})
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	for _, path := range u.wanted() {
 		name := filepath.Base(path)
 		branch := worktree.AgentBranch(u.Name, name)
 		u.undos = append(u.undos, func(ctx context.Context) error {
-			_, err := u.git.Remove(ctx, worktree.RemoveRequest{Path: path, Branch: branch})
+			_, err := u.git.Remove(ctx, worktree.RemoveRequest{Path: path, Branch: branch, Unused: true})
 			if errors.Is(err, worktree.ErrMissing) {
 				return nil
 			}

@@ -33,6 +33,10 @@ func (s *supervisor) apply(effects []effect) {
 			}
 		case e.checkpoint != "":
 			s.checkpoint(e.checkpoint)
+		case e.await != nil:
+			s.watch.begin(watchAnswer, e.await.rec.ID, s.watch.sideM, time.Now())
+			s.watch.side = ""
+			offer(s.outputs, struct{}{}) // look
 		case e.hold:
 			s.unhold.Reset(max(s.opt.Hold-s.term.typed(), time.Millisecond))
 		}
@@ -136,13 +140,12 @@ func (s *supervisor) wasTyped(msg Message, done pasted, err error) {
 	if done.read {
 		evidence = adapter.ByScreen
 	}
-	main := s.m.main != nil && s.m.main.rec.ID == msg.ID
-	s.apply(s.m.delivered(msg.ID, evidence))
-	if main {
+	if s.m.main != nil && s.m.main.rec.ID == msg.ID {
 		s.watch.begin(watchAnswer, msg.ID, done.mark, time.Now())
 	} else {
 		s.watch.side, s.watch.sideM = msg.ID, done.mark
 	}
+	s.apply(s.m.delivered(msg.ID, evidence))
 	s.look()
 }
 

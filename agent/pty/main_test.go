@@ -446,7 +446,7 @@ func prompt(text string) Message { return message(KindPrompt, text) }
 // quick makes an adapter's times short.
 func quick(a adapter.Adapter) adapter.Adapter {
 	if a.Quiet > 0 {
-		a.Quiet, a.ReadyQuiet, a.SubmitDelay, a.LongDelay = 150*time.Millisecond, 100*time.Millisecond, 10*time.Millisecond, 0
+		a.Quiet, a.ReadyQuiet, a.SubmitDelay, a.LongDelay = 500*time.Millisecond, 100*time.Millisecond, 10*time.Millisecond, 0
 	}
 	return a
 }

@@ -34,6 +34,8 @@ func describe(effects []effect) string {
 			out = append(out, "deliver:"+e.deliver.rec.ID)
 		case e.finish != nil:
 			out = append(out, "finish:"+e.finish.rec.ID)
+		case e.await != nil:
+			out = append(out, "await:"+e.await.rec.ID)
 		case e.checkpoint != "":
 			out = append(out, "take:"+string(e.checkpoint))
 		case e.hold:
@@ -118,6 +120,18 @@ func TestMachine(t *testing.T) {
 		{"an exit ends what was typed", false, append(up[:3:3],
 			step{add("a", KindPrompt), "a=queued deliver:a"}, step{delivered("a"), "a=delivered"},
 			step{exited, "turn_start1 take:turn"}, step{taken, "checkpoint1 turn_end1(exited) a=failed finish:a"})},
+		{"a steer that is typed when its turn is just over begins one", false, append(up[:3:3],
+			step{started(""), "turn_start1"}, step{add("s", KindSteer), "s=queued deliver:s"}, step{add("a", KindPrompt), "a=queued"},
+			step{ended(TurnDone), "take:turn"}, step{taken, "checkpoint1 turn_end1(done)"},
+			step{delivered("s"), "s=delivered await:s"}, step{accepted("s"), "s=accepted"}, step{started("s"), "turn_start2"},
+			step{ended(TurnDone), "take:turn"}, step{taken, "checkpoint2 turn_end2(done) s=done finish:s deliver:a"})},
+		{"and so does one that is typed while the checkpoint is taken", false, append(up[:3:3],
+			step{started(""), "turn_start1"}, step{add("s", KindSteer), "s=queued deliver:s"},
+			step{ended(TurnDone), "take:turn"}, step{delivered("s"), "s=delivered"},
+			step{taken, "checkpoint1 turn_end1(done) await:s"}, step{started("s"), "s=accepted turn_start2"})},
+		{"a steer nobody saw taken ends with its turn", false, append(up[:3:3],
+			step{started(""), "turn_start1"}, step{add("s", KindSteer), "s=queued deliver:s"}, step{delivered("s"), "s=delivered"},
+			step{ended(TurnDone), "take:turn"}, step{taken, "checkpoint1 turn_end1(done) s=done finish:s"})},
 		{"a person's turn", false, append(up[:3:3],
 			step{started(""), "turn_start1"}, step{add("a", KindPrompt), "a=queued"},
 			step{ended(TurnDone), "take:turn"}, step{taken, "checkpoint1 turn_end1(done) deliver:a"})},

@@ -15,7 +15,7 @@ func (m *machine) next() {
 		m.next()
 		return
 	}
-	if m.main == nil && m.cur == nil && m.state == AgentIdle && len(m.waiting) > 0 {
+	if m.main == nil && m.side == nil && m.cur == nil && m.state == AgentIdle && len(m.waiting) > 0 {
 		if e := m.waiting[0]; m.free(e) {
 			m.waiting = m.waiting[1:]
 			m.main = e

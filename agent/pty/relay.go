@@ -213,7 +213,6 @@ func (r *relay) pumpIn() {
 // pass gives the child what came from the pane's terminal.
 func (r *relay) pass(b []byte) {
 	own := byPerson(b)
-	println("DEBUG", own, string(b))
 	mark := r.t.output.Load()
 	if err := r.t.keys(b, own); err != nil {
 		return // the child is ending

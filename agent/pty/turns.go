@@ -58,6 +58,7 @@ type entry struct {
 	state    MessageState
 	evidence adapter.Evidence
 	held     bool // it has been said that it is held
+	late     bool // it was typed for a turn that was over by then
 }
 
 // An effect is something for the supervisor to do. Exactly one field is set.
@@ -66,6 +67,7 @@ type effect struct {
 	deliver    *entry          // hand it over
 	finish     *entry          // it has ended: put its file away
 	checkpoint CheckpointCause // take one
+	await      *entry          // it was typed and begins a turn: see what follows
 	hold       bool            // call poke when the person has stopped typing
 }
 
@@ -134,10 +136,27 @@ func (m *machine) delivered(id string, evidence adapter.Evidence) []effect {
 		return nil
 	}
 	m.step(e, StateDelivered, evidence)
-	if e.rec.Kind == KindAbort && m.cur != nil {
+	switch {
+	case m.link || e != m.side:
+	case m.settling:
+		e.late = true
+	case m.cur == nil:
+		m.promote(e)
+	case e.rec.Kind == KindAbort:
 		m.cur.aborted = true
 	}
 	return m.flush()
+}
+
+// promote goes on with what was typed for a turn that was over by then.
+func (m *machine) promote(e *entry) {
+	m.side = nil
+	if e.rec.Kind == KindAbort {
+		m.finish(e, StateDone, adapter.ByNone, "the turn had ended")
+		return
+	}
+	m.main = e
+	m.do(effect{await: e})
 }
 
 // accepted says that the agent has taken the message.
@@ -256,6 +275,9 @@ func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 		todo := m.flush()
 		m.todo = append(todo, fn()...)
 	}
+	if e := m.side; e != nil && e.late && !m.exited && !m.busy() {
+		m.promote(e)
+	}
 	if m.exited && !m.settling {
 		m.leave()
 	}
@@ -273,7 +295,7 @@ func (m *machine) settle(cp *CheckpointInfo) {
 		end.DurationMS = m.clock().Sub(t.started).Milliseconds()
 	}
 	m.write(Event{Kind: EventTurnEnd, TurnEnd: &end})
-	if m.side != nil && !m.link && m.side.state.Reached(StateDelivered) { // typed into the turn, and nothing was seen of it
+	if m.side != nil && !m.link && m.side.state.Reached(StateDelivered) && !m.side.late { // typed into the turn, and nothing was seen of it
 		m.open = append(m.open, m.side)
 		m.side = nil
 	}

@@ -64,7 +64,7 @@ func (m *Manager) finish(ctx context.Context, e *Entry) error {
 			return fmt.Errorf("deleting what is in a commit: %w", err)
 		}
 	}
-	if m.isExport(e.Path) && e.Commits == 0 {
+	if m.isExport(e.Path) && e.Commits == 0 || e.Unused && e.Losses == (Losses{}) {
 		e.State = EntryRemoved
 		return m.drop(ctx, *e)
 	}

@@ -18,6 +18,9 @@ import (
 type RemoveRequest struct {
 	Path   string
 	Branch string
+	// Unused says that the worktree was made for something that did not come
+	// about. If it really holds nothing of its own, no trash entry stays.
+	Unused bool
 }
 
 // A RemoveReport is the trash entry of what was removed, and what could not be
@@ -75,7 +78,7 @@ func (m *Manager) remove(ctx context.Context, req RemoveRequest) (RemoveReport, 
 	}
 	rep := RemoveReport{Notes: notes, Entry: Entry{
 		Version: 1, ID: id.New(m.now()), State: EntryRemoving, Time: m.now().UTC(),
-		Path: wt.Path, Branch: wt.Branch, Head: wt.Head, DeleteBranch: req.Branch,
+		Path: wt.Path, Branch: wt.Branch, Head: wt.Head, DeleteBranch: req.Branch, Unused: req.Unused,
 	}}
 	e := &rep.Entry
 	if e.Losses, err = m.losses(ctx, wt); err != nil {

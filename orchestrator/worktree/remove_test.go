@@ -51,6 +51,22 @@ func TestRemoveClean(t *testing.T) {
 	}
 }
 
+func TestRemoveUnusedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	idle, used := f.agent("ann"), f.agent("bob")
+	f.write(used.Path, "notes.txt", "worth keeping\n")
+	f.remove(RemoveRequest{Path: idle.Path, Branch: idle.Branch, Unused: true})
+	rep := f.remove(RemoveRequest{Path: used.Path, Branch: used.Branch, Unused: true})
+	list, err := f.m.Entries()
+	if err != nil || len(list) != 1 || list[0].ID != rep.ID || !list[0].Kept {
+		t.Errorf("the trash holds %+v, %v: want the one with a file of its own", list, err)
+	}
+	if refs := f.git(f.dir, "for-each-ref", "--format=%(refname)", trashRefs); strings.Contains(refs, "/head") && strings.Count(refs, "/head") != 1 {
+		t.Errorf("refs of the trash:\n%s", refs)
+	}
+}
+
 // dirty puts one of each kind of change into a worktree.
 func (f *fixture) dirty(wt Worktree) {
 	f.write(wt.Path, "a.txt", "staged\n")

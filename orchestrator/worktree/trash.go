@@ -44,6 +44,7 @@ type Entry struct {
 	Losses
 	Rescue string `json:"rescue,omitempty"` // commit of the files, if some were in no commit
 	Index  string `json:"index,omitempty"`  // commit of what was staged, if that was something else
+	Unused bool   `json:"unused,omitempty"` // see RemoveRequest
 	Kept   bool   `json:"kept,omitempty"`   // the folder itself lies in the trash, ignored files and all
 }
 
@@ -122,8 +123,8 @@ func (m *Manager) save(e Entry) error {
 	return durable.WriteFile(m.entryFile(e.ID), append(b, '\n'), 0o600)
 }
 
-// drop forgets an entry and its refs. It is for exports only, in which nothing
-// was worth keeping.
+// drop forgets an entry and its refs. It is for exports and unused worktrees,
+// in which nothing was worth keeping.
 func (m *Manager) drop(ctx context.Context, e Entry) error {
 	if _, err := m.run(ctx, "update-ref", "-d", trashRefs+e.ID+"/head"); err != nil {
 		return fmt.Errorf("dropping trash entry %s: %w", e.ID, err)

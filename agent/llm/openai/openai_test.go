@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -256,7 +257,7 @@ func TestNoKeyInErrors(t *testing.T) {
 	t.Parallel()
 	const header = "other-secret-987654"
 	echo := "Incorrect key: " + key + " and " + header
-	long := strings.Repeat("x", 590) + key // where shortening would cut the key in two
+	long := strings.Repeat("x", 582) + key // where shortening would cut the key in two
 	replies := map[string]llmtest.Reply{
 		"error object": {Fail: &llmtest.Failure{Status: 401, Message: echo}},
 		"page":         {Fail: &llmtest.Failure{Status: 500, Body: "<html>" + echo}},
@@ -362,4 +363,25 @@ func TestConnectionRefused(t *testing.T) {
 	if llm.Classify(e.Err) != llm.ClassRetryable || !strings.Contains(e.Err.Error(), addr) {
 		t.Errorf("error %v, want a retryable one that names %s", e.Err, addr)
 	}
+}
+
+// TestServerThatStaysOpen has sent the whole answer and does not end the stream.
+func TestServerThatStaysOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stays := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			body, sink := io.Pipe()
+			go func() {
+				_, _ = io.WriteString(sink, `data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`+"\n\n")
+				<-r.Context().Done()
+				sink.CloseWithError(r.Context().Err())
+			}()
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body}, nil
+		})}
+		began := time.Now()
+		e := last(t, openai.New(openai.Options{BaseURL: "http://x.test", HTTPClient: stays}), ask())
+		if e.Type != llm.EventDone || e.Message.Text() != "x" || time.Since(began) != 5*time.Second {
+			t.Errorf("%s (%v) after %s, want done after 5s", e.Type, e.Err, time.Since(began))
+		}
+	})
 }

@@ -161,8 +161,8 @@ func drawText(b *bytes.Buffer, col int, text string, r screen.Run) {
 		width += columns(r, c)
 	}
 	fmt.Fprintf(b, `<text x="%s" y="%s"`, num(float64(col)*cellW), num(baseline))
-	if width > 1 {
-		fmt.Fprintf(b, ` textLength="%s" lengthAdjust="spacingAndGlyphs"`, num(float64(width)*cellW))
+	if width > 1 { // keeps the columns where the reader's font is wider or narrower
+		fmt.Fprintf(b, ` textLength="%s"`, num(float64(width)*cellW))
 	}
 	if r.Style.Fg != "" {
 		fmt.Fprintf(b, ` style="fill:%s"`, r.Style.Fg)
