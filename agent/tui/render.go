@@ -33,6 +33,8 @@ type stream struct {
 	thinking bool   // the last text was thinking
 	tool     string // the call whose line was written last
 	calls    map[string]string
+	wrap     wrapper
+	style    lipgloss.Style // of what wrap holds back
 }
 
 // OnEvent shows an event and tells the link of it. Give it to harness.Open.
@@ -79,7 +81,7 @@ func (s *screen) update(b *strings.Builder, e agent.Event) {
 		return
 	}
 	s.streams.shown, s.streams.thinking, s.streams.tool = true, thinking, ""
-	s.text(b, delta, style)
+	s.more(b, delta, style)
 }
 
 // messageEnd closes a response; one that did not come in pieces is shown now.
@@ -90,7 +92,7 @@ func (s *screen) messageEnd(b *strings.Builder, e agent.Event) {
 	}
 	if text := strings.Trim(m.Text(), "\n"); !s.streams.shown && text != "" {
 		s.gap(b)
-		s.text(b, text, lipgloss.NewStyle())
+		s.text(b, text, lipgloss.NewStyle(), 0)
 	}
 	s.fresh(b)
 	s.streams.shown = false

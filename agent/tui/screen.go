@@ -54,16 +54,28 @@ func (s *screen) fresh(b *strings.Builder) {
 	if s.marked {
 		b.WriteString("\r\x1b[K") // the mark moves down, below what comes
 	}
+	s.held(b)
 	if s.inLine {
 		b.WriteByte('\n')
 	}
 	s.marked, s.inLine = false, false
 }
 
+// held writes the last word of the streamed text, which waited for its end.
+func (s *screen) held(b *strings.Builder) {
+	if rest := s.streams.wrap.rest(s.cells()); rest != "" {
+		s.put(b, rest, s.streams.style)
+	}
+	s.streams.wrap = wrapper{}
+}
+
+// cells is the width that text is wrapped at.
+func (s *screen) cells() int { return max(s.width(), 20) }
+
 // line writes a whole line, cut at the width, which is cleaned already.
 func (s *screen) line(b *strings.Builder, text string) {
 	s.fresh(b)
-	b.WriteString(term.Truncate(text, max(s.width(), 20)))
+	b.WriteString(term.Truncate(text, s.cells()))
 	b.WriteByte('\n')
 	s.blank = text == ""
 }
@@ -98,7 +110,7 @@ func (s *screen) prompt(m message, how string) {
 			notes = append(notes, how)
 		}
 		b.WriteString(s.theme.Command.Render(promptMark))
-		s.text(b, m.text, s.theme.Strong)
+		s.text(b, m.text, s.theme.Strong, term.Width(promptMark))
 		if len(notes) > 0 {
 			b.WriteString(s.theme.Dim.Render("  (" + strings.Join(notes, ", ") + ")"))
 		}
@@ -107,19 +119,38 @@ func (s *screen) prompt(m message, how string) {
 	})
 }
 
-// text writes foreign text of any length; the terminal wraps it.
-func (s *screen) text(b *strings.Builder, text string, style lipgloss.Style) {
-	text = term.Clean(strings.ReplaceAll(text, "\r\n", "\n"))
+// text writes a whole foreign text, wrapped at words, from the column col on.
+func (s *screen) text(b *strings.Builder, text string, style lipgloss.Style, col int) {
+	w := wrapper{col: col}
+	wrapped := w.write(clean(text), s.cells())
+	s.put(b, wrapped+w.rest(s.cells()), style)
+}
+
+// more writes a piece of a foreign text that comes piece by piece.
+func (s *screen) more(b *strings.Builder, text string, style lipgloss.Style) {
+	s.streams.style = style
+	s.put(b, s.streams.wrap.write(clean(text), s.cells()), style)
+}
+
+// put writes text that is clean and wrapped.
+func (s *screen) put(b *strings.Builder, text string, style lipgloss.Style) {
+	if text == "" {
+		return
+	}
 	for i, l := range strings.Split(text, "\n") {
 		if i > 0 {
 			b.WriteByte('\n')
+			s.blank = !s.inLine
+			s.inLine = false
 		}
 		if l != "" {
 			b.WriteString(paint(style, l))
+			s.inLine, s.blank = true, false
 		}
-		s.inLine, s.blank = l != "", l == ""
 	}
 }
+
+func clean(text string) string { return term.Clean(strings.ReplaceAll(text, "\r\n", "\n")) }
 
 // mark shows that prompts are taken.
 func (s *screen) mark() {
@@ -150,6 +181,7 @@ func (s *screen) note(text string) {
 // footer closes a turn.
 func (s *screen) footer(o harness.Outcome, err error) {
 	s.write(func(b *strings.Builder) {
+		s.fresh(b)
 		s.streams = stream{}
 		facts := footerText(o)
 		failure := o.Failure(err)
@@ -158,7 +190,7 @@ func (s *screen) footer(o harness.Outcome, err error) {
 			s.line(b, s.theme.Warn.Render("■ aborted")+s.theme.Dim.Render(" · "+facts))
 		case failure != nil:
 			s.fresh(b)
-			s.text(b, "✗ "+failure.Error(), s.theme.Bad)
+			s.text(b, "✗ "+failure.Error(), s.theme.Bad, 0)
 			b.WriteByte('\n')
 			s.inLine, s.blank = false, false
 			s.line(b, s.theme.Dim.Render("  "+facts))

@@ -149,18 +149,13 @@ func (r *recorder) follow(ctx context.Context, chunks <-chan []byte) error {
 		select {
 		case p, ok := <-chunks:
 			if !ok {
-				if r.options.until != nil && held == nil {
-					return fmt.Errorf("the program ended before the screen showed %q; it showed\n%s", r.options.until, r.screen.Text())
-				}
-				return nil
+				return r.ended(held != nil)
 			}
-			if err := r.writer.Output(time.Since(r.start), p); err != nil {
+			seen, err := r.show(p)
+			if err != nil {
 				return err
 			}
-			if _, err := r.screen.Write(p); err != nil {
-				return err
-			}
-			if held == nil && r.options.until != nil && r.options.until.MatchString(r.screen.Text()) {
+			if held == nil && seen {
 				held = time.After(r.options.hold)
 			}
 		case <-held:
@@ -171,6 +166,26 @@ func (r *recorder) follow(ctx context.Context, chunks <-chan []byte) error {
 			return fmt.Errorf("giving up: %w; the screen shows\n%s", ctx.Err(), r.screen.Text())
 		}
 	}
+}
+
+// ended says whether the program may have ended by itself.
+func (r *recorder) ended(seen bool) error {
+	if r.options.until == nil || seen {
+		return nil
+	}
+	return fmt.Errorf("the program ended before the screen showed %q; it showed\n%s", r.options.until, r.screen.Text())
+}
+
+// show records what the program wrote and tells whether the screen shows what is
+// waited for.
+func (r *recorder) show(p []byte) (bool, error) {
+	if err := r.writer.Output(time.Since(r.start), p); err != nil {
+		return false, err
+	}
+	if _, err := r.screen.Write(p); err != nil {
+		return false, err
+	}
+	return r.options.until != nil && r.options.until.MatchString(r.screen.Text()), nil
 }
 
 // finish waits for the program, and hangs up on it, then kills it, if it stays.
@@ -187,11 +202,7 @@ func finish(cmd *exec.Cmd, chunks <-chan []byte, grace time.Duration) (status in
 				chunks = nil
 			}
 		case waitErr := <-ended:
-			for chunks != nil { // the reader must not be left behind
-				if _, ok := <-chunks; !ok {
-					chunks = nil
-				}
-			}
+			drain(chunks)
 			var exit *exec.ExitError
 			if waitErr != nil && !errors.As(waitErr, &exit) {
 				return 0, fmt.Errorf("waiting for %s: %w", cmd.Path, waitErr)
@@ -207,5 +218,14 @@ func finish(cmd *exec.Cmd, chunks <-chan []byte, grace time.Duration) (status in
 			signals = signals[1:]
 			patience.Reset(grace)
 		}
+	}
+}
+
+// drain waits for the reader, which must not be left behind; nil has ended already.
+func drain(chunks <-chan []byte) {
+	if chunks == nil {
+		return
+	}
+	for range chunks {
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -100,7 +101,7 @@ func open(ctx context.Context, o Options, withEvents func(*harness.Options)) (*h
 	}
 	opts := harness.Options{
 		Provider: provider, Model: model, Dir: dir, Session: path, Tools: o.Tools,
-		AppendSystem: o.System, Env: a.Environ, SpillDir: spillDir(a, path), Now: a.Now,
+		AppendSystem: o.System, Env: toolEnv(a.Environ), SpillDir: spillDir(a, path), Now: a.Now,
 	}
 	withEvents(&opts)
 	h, err := harness.Open(ctx, opts)
@@ -108,6 +109,15 @@ func open(ctx context.Context, o Options, withEvents func(*harness.Options)) (*h
 		err = app.Hint(err, "another process has this conversation open; leave out --session for a new one")
 	}
 	return h, err
+}
+
+// toolEnv is what the commands that the model runs get: not the supervisor's
+// socket, on which they could speak for the agent, and not our own keys.
+func toolEnv(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return name == "MUNTIN_SOCKET" || name == "OPENAI_API_KEY"
+	})
 }
 
 // sessionPath is where the conversation is kept: the file asked for, else a
