@@ -124,12 +124,8 @@ func AllRuns(l state.Layout) ([]Run, error) {
 // Alive reports whether a process of the run is there: its orchestrator holds
 // its lock, or a supervisor answers on its socket.
 func (r Run) Alive() bool {
-	lock, err := durable.TryLock(r.Dir.Lock())
-	if errors.Is(err, durable.ErrLocked) {
+	if durable.Locked(r.Dir.Lock()) {
 		return true
-	}
-	if err == nil {
-		_ = lock.Unlock()
 	}
 	names, err := r.AgentNames()
 	if err != nil {

@@ -23,6 +23,10 @@ import (
 // ErrServed says that a run has an orchestrator already.
 var ErrServed = errors.New("the run has an orchestrator already")
 
+// lockTimeout is how long an orchestrator waits for the run's lock: longer than
+// those hold it who only ask whether the run is alive.
+const lockTimeout = time.Second
+
 // ServeOptions say which run to orchestrate.
 type ServeOptions struct {
 	Run     Run
@@ -37,11 +41,15 @@ type ServeOptions struct {
 // ends. It goes on where an earlier one stopped. The error matches ErrServed
 // when another one is at work.
 func Serve(ctx context.Context, o ServeOptions) error {
-	lock, err := durable.TryLock(o.Run.Dir.Lock())
-	if errors.Is(err, durable.ErrLocked) {
+	wait, cancel := context.WithTimeout(ctx, lockTimeout)
+	lock, err := durable.Lock(wait, o.Run.Dir.Lock())
+	cancel()
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.Is(err, durable.ErrLocked):
 		return fmt.Errorf("%w: process %d", ErrServed, durable.Holder(o.Run.Dir.Lock()))
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	err = serve(ctx, o)
@@ -199,16 +207,16 @@ func (s *server) followAgents(ctx context.Context, st State) error {
 // StopServing ends the orchestrator of a run, if one is at work, and waits
 // until it is gone or ctx ends.
 func StopServing(ctx context.Context, run Run) {
-	lock, err := durable.TryLock(run.Dir.Lock())
-	if errors.Is(err, durable.ErrLocked) {
-		if pid := durable.Holder(run.Dir.Lock()); pid > 0 {
-			_ = syscall.Kill(pid, syscall.SIGTERM)
-		}
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		lock, err = durable.Lock(ctx, run.Dir.Lock())
+	path := run.Dir.Lock()
+	if !durable.Locked(path) {
+		return
 	}
-	if err == nil {
+	if pid := durable.Holder(path); pid > 0 {
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if lock, err := durable.Lock(ctx, path); err == nil {
 		_ = lock.Unlock()
 	}
 }

@@ -90,6 +90,9 @@ func TestLockIsKeptFromOtherProcesses(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprint(child.Process.Pid)) {
 		t.Errorf("TryLock: %v, want one that names process %d", err, child.Process.Pid)
 	}
+	if !Locked(path) {
+		t.Error("Locked does not see it")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := Lock(ctx, path); !errors.Is(err, ErrLocked) {
@@ -104,8 +107,8 @@ func TestLockIsKeptFromOtherProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after the holder was killed: %v", err)
 	}
-	if err := h.Unlock(); err != nil {
-		t.Error(err)
+	if err := h.Unlock(); err != nil || Locked(path) || Locked(path+"-none") {
+		t.Errorf("%v; or it is still locked", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -52,6 +53,18 @@ func TryLock(path string) (*Held, error) {
 		return nil, lockedError(path)
 	}
 	return held(f)
+}
+
+// Locked reports whether somebody holds the lock on path now. A missing file is
+// locked by nobody. Asking takes the lock in shared mode for a moment, so
+// whoever wants it should wait a little rather than give up at once.
+func Locked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
 // Holder returns the process id that the last holder of the lock wrote, or 0.

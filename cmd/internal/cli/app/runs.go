@@ -76,6 +76,9 @@ func choose(runs []orchestrator.Run, name string, everywhere bool) (orchestrator
 		}
 		return orchestrator.Run{}, Hint(fmt.Errorf("there is %s", what), "start one with `muntin up <recipe>`, list them with `muntin ls --all`")
 	}
+	if len(runs) == 1 {
+		return runs[0], nil
+	}
 	var living []orchestrator.Run
 	for _, r := range runs {
 		if r.Alive() {
