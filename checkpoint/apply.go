@@ -28,10 +28,21 @@ type applier struct {
 	root   int       // open folder
 	serial int
 	dirs   map[string]bool // folders to sync
+	ready  []readyFile     // written beside their places, to be renamed
+	bulk   bool            // many files: one sync for all, before they are renamed
 
 	written, deleted []string
 	conflicts        []PathNote
 }
+
+// A readyFile waits for its rename.
+type readyFile struct {
+	op   op
+	temp string
+}
+
+// bulkFiles bounds how many files wait for their renames.
+const bulkFiles = 256
 
 // errConflict says that a path is not in the state that the op starts from.
 var errConflict = errors.New("changed by another process while restoring")
@@ -55,15 +66,52 @@ func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, e
 			return a, err
 		}
 	}
+	a.bulk = canSyncAll && len(ops) >= manyFiles
 	for _, o := range ops {
 		if o.new.mode == 0 {
 			continue
 		}
-		if err := a.step(ctx, o, a.put); err != nil {
-			return a, err
+		err := a.step(ctx, o, a.put)
+		if err == nil && len(a.ready) >= bulkFiles {
+			err = a.rename(ctx)
+		}
+		if err != nil {
+			return a, errors.Join(err, s.dropTemps(ops))
 		}
 	}
+	if err := a.rename(ctx); err != nil {
+		return a, errors.Join(err, s.dropTemps(ops))
+	}
 	return a, a.sync()
+}
+
+// rename puts the files that are ready in their places.
+func (a *applier) rename(ctx context.Context) error {
+	if a.bulk && len(a.ready) > 0 {
+		if err := syncAll(a.root); err != nil {
+			return fmt.Errorf("syncing worktree: %w", err)
+		}
+	}
+	for _, f := range a.ready {
+		err := a.step(ctx, f.op, func(_ context.Context, dir int, o op) error {
+			_, err := a.expect(dir, o)
+			if err == nil {
+				err = unix.Renameat(dir, f.temp, dir, path.Base(o.path))
+			}
+			if err != nil {
+				_ = unix.Unlinkat(dir, f.temp, 0) // a conflict; other errors clean up at the end
+				return err
+			}
+			a.dirs[path.Dir(o.path)] = true
+			a.written = append(a.written, o.path)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	a.ready = a.ready[:0]
+	return nil
 }
 
 // step runs one op in its open folder.
@@ -78,11 +126,6 @@ func (a *applier) step(ctx context.Context, o op, run func(context.Context, int,
 	}
 	switch {
 	case err == nil:
-		if o.new.mode == 0 {
-			a.deleted = append(a.deleted, o.path)
-		} else {
-			a.written = append(a.written, o.path)
-		}
 		return nil
 	case errors.Is(err, errConflict):
 		a.conflicts = append(a.conflicts, PathNote{Path: o.path, Why: err.Error()})
@@ -205,10 +248,11 @@ func (a *applier) remove(_ context.Context, dir int, o op) error {
 		delete(a.dirs, at)
 	}
 	a.dirs[at] = true
+	a.deleted = append(a.deleted, o.path)
 	return nil
 }
 
-// put writes a file or symlink beside its place and renames it there.
+// put writes a file or symlink beside its place, to be renamed there.
 func (a *applier) put(ctx context.Context, dir int, o op) error {
 	key, err := a.expect(dir, o)
 	if err != nil {
@@ -216,7 +260,11 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 	}
 	name := path.Base(o.path)
 	if isFile(o.old.mode) && isFile(o.new.mode) && o.old.hash == o.new.hash {
-		return a.chmod(dir, name, key, o.new.mode)
+		if err := a.chmod(dir, name, key, o.new.mode); err != nil {
+			return err
+		}
+		a.written = append(a.written, o.path)
+		return nil
 	}
 	a.serial++
 	temp := tempPrefix + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(a.serial)
@@ -228,14 +276,11 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 	} else {
 		err = a.writeFile(ctx, dir, temp, key, o.new)
 	}
-	if err == nil {
-		err = unix.Renameat(dir, temp, dir, name)
-	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, temp, 0) // it may not be there
 		return err
 	}
-	a.dirs[path.Dir(o.path)] = true
+	a.ready = append(a.ready, readyFile{op: o, temp: temp})
 	return nil
 }
 
@@ -257,7 +302,7 @@ func (a *applier) writeFile(ctx context.Context, dir int, temp string, was statK
 	if err == nil && was.isRegular() {
 		err = unix.Fchmod(fd, a.store.permissions(was, to.mode))
 	}
-	if err == nil {
+	if err == nil && !a.bulk {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
@@ -288,6 +333,12 @@ func (a *applier) chmod(dir int, name string, was statKey, mode uint32) error {
 
 // sync makes the names durable in all folders that changed.
 func (a *applier) sync() error {
+	if a.bulk {
+		if err := syncAll(a.root); err != nil {
+			return fmt.Errorf("syncing worktree: %w", err)
+		}
+		return nil
+	}
 	for dir := range a.dirs {
 		fd, err := a.folder(dir, false)
 		if errors.Is(err, errConflict) {

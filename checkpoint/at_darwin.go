@@ -16,3 +16,9 @@ func openBeneath(root int, rel string) (int, error) {
 	}
 	return fd, err
 }
+
+// syncAll makes everything written to the file system of fd durable at once.
+func syncAll(int) error { return errors.ErrUnsupported }
+
+// canSyncAll tells whether syncAll works here.
+const canSyncAll = false

@@ -19,3 +19,9 @@ func openBeneath(root int, rel string) (int, error) {
 	}
 	return fd, err
 }
+
+// syncAll makes everything written to the file system of fd durable at once.
+func syncAll(fd int) error { return unix.Syncfs(fd) }
+
+// canSyncAll tells whether syncAll works here.
+const canSyncAll = true

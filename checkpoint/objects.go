@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -26,24 +27,21 @@ type objects struct {
 	dir  *dotgit.DotGit
 	read *filesystem.ObjectStorage
 
-	mu      sync.Mutex // guards dir and fresh
-	fresh   []string   // files written since the last sync
-	folders map[string]bool
+	mu    sync.Mutex // guards dir and fresh
+	fresh []string   // files written since the last sync
 
 	trees map[plumbing.Hash][]treeEntry // parsed trees, see tree.go
 }
 
 func openObjects(repo state.Repo) *objects {
-	fs := osfs.New(repo.CommonDir)
-	dir := dotgit.NewWithOptions(fs, dotgit.Options{AlternatesFS: osfs.New("/")})
-	return &objects{
-		root: filepath.Join(repo.CommonDir, "objects"),
-		dir:  dir,
-		read: filesystem.NewObjectStorageWithOptions(dotgit.NewWithOptions(fs, dotgit.Options{AlternatesFS: osfs.New("/")}),
-			cache.NewObjectLRU(4*cache.MiByte), filesystem.Options{}),
-		folders: map[string]bool{},
-		trees:   map[plumbing.Hash][]treeEntry{},
-	}
+	o := &objects{root: filepath.Join(repo.CommonDir, "objects"), dir: openDotGit(repo.CommonDir), trees: map[plumbing.Hash][]treeEntry{}}
+	o.reopen()
+	return o
+}
+
+// openDotGit opens a git folder. Alternates name folders anywhere.
+func openDotGit(path string) *dotgit.DotGit {
+	return dotgit.NewWithOptions(osfs.New(path), dotgit.Options{AlternatesFS: osfs.New("/")})
 }
 
 func (o *objects) file(h plumbing.Hash) string {
@@ -74,33 +72,67 @@ func (o *objects) writeAs(h plumbing.Hash, kind plumbing.ObjectType, content []b
 			return fmt.Errorf("replacing broken object %s: %w", h, err)
 		}
 	}
-	o.mu.Lock()
-	w, err := o.dir.NewObject()
-	o.mu.Unlock()
+	err := o.create(kind, content)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = o.create(kind, content) // a gc removed the empty folder just now
+	}
 	if err != nil {
-		return fmt.Errorf("writing object %s: %w", h, err)
-	}
-	err = w.WriteHeader(kind, int64(len(content)))
-	if err == nil {
-		_, err = w.Write(content)
-	}
-	if err = errors.Join(err, w.Close()); err != nil {
 		return fmt.Errorf("writing object %s: %w", h, err)
 	}
 	o.written(file)
 	return nil
 }
 
+func (o *objects) create(kind plumbing.ObjectType, content []byte) error {
+	o.mu.Lock()
+	w, err := o.dir.NewObject()
+	o.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	err = w.WriteHeader(kind, int64(len(content)))
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	return errors.Join(err, w.Close())
+}
+
 func (o *objects) written(file string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fresh = append(o.fresh, file)
-	o.folders[filepath.Dir(file)] = true
 }
+
+// manyFiles is from how many files on one sync of the whole file system is
+// cheaper than one a file.
+const manyFiles = 32
 
 // sync makes all objects written so far survive a power loss. A ref must not
 // point to them before: a ref to a missing object breaks the user's fetch and gc.
 func (o *objects) sync() error {
+	if len(o.fresh) == 0 {
+		return nil
+	}
+	dir, err := os.Open(o.root)
+	if err != nil {
+		return fmt.Errorf("syncing objects: %w", err)
+	}
+	defer dir.Close()
+	if canSyncAll && len(o.fresh) >= manyFiles {
+		err = syncAll(int(dir.Fd()))
+	} else if err = o.syncEach(); err == nil {
+		// The names were in place before the files' syncs, whose journal holds
+		// them; this is for file systems that need to be told. Git does not sync them at all.
+		err = durable.SyncDir(o.root)
+	}
+	if err != nil {
+		return fmt.Errorf("syncing objects: %w", err)
+	}
+	o.fresh = o.fresh[:0]
+	return nil
+}
+
+func (o *objects) syncEach() error {
 	const workers = 8 // the file system commits syncs that wait together as one
 	next := make(chan string)
 	errs := make([]error, workers)
@@ -119,22 +151,7 @@ func (o *objects) sync() error {
 	}
 	close(next)
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for dir := range o.folders {
-		if err := durable.SyncDir(dir); err != nil {
-			return err
-		}
-	}
-	if len(o.folders) > 0 {
-		if err := durable.SyncDir(o.root); err != nil {
-			return err
-		}
-	}
-	o.fresh = o.fresh[:0]
-	clear(o.folders)
-	return nil
+	return errors.Join(errs...)
 }
 
 // syncFile syncs an object's file; one that a gc packed meanwhile is durable.
@@ -178,10 +195,9 @@ func (o *objects) get(kind plumbing.ObjectType, h plumbing.Hash) (plumbing.Encod
 	return obj, nil
 }
 
+// reopen forgets what is known about packs.
 func (o *objects) reopen() {
-	fs := osfs.New(filepath.Dir(o.root))
-	o.read = filesystem.NewObjectStorageWithOptions(dotgit.NewWithOptions(fs, dotgit.Options{AlternatesFS: osfs.New("/")}),
-		cache.NewObjectLRU(4*cache.MiByte), filesystem.Options{})
+	o.read = filesystem.NewObjectStorageWithOptions(openDotGit(filepath.Dir(o.root)), cache.NewObjectLRU(4*cache.MiByte), filesystem.Options{})
 }
 
 // content reads a whole object.

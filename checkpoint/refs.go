@@ -134,7 +134,7 @@ func lockRef(ctx context.Context, common, name, content string) (unlock func(), 
 	}
 	lock, mark := filepath.Join(common, name+".lock"), filepath.Join(dir, "ref.next")
 	dropStale(lock, mark)
-	if err := writeSynced(mark, content); err == nil {
+	if err = writeSynced(mark, content); err == nil {
 		err = waitForLock(ctx, mark, lock)
 	}
 	if err != nil {

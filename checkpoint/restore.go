@@ -115,6 +115,7 @@ func (s *Store) restore(ctx context.Context, target Checkpoint) (RestoreReport, 
 func (r *RestoreReport) fill(a *applier) {
 	r.Written, r.Deleted = append(r.Written, a.written...), append(r.Deleted, a.deleted...)
 	r.Conflicts = append(r.Conflicts, a.conflicts...)
+	slices.Sort(r.Written)
 	slices.Sort(r.Deleted)
 }
 

@@ -69,28 +69,6 @@ func waitChild(pid int) ExitInfo {
 	}
 }
 
-// exited reports whether the child has been waited for.
-func (c *child) exited() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// signal sends sig to the child's group and to the terminal's foreground
-// group, each once.
-func (c *child) signal(sig syscall.Signal, foreground int) {
-	if c.exited() {
-		return
-	}
-	_ = syscall.Kill(-c.pid, sig)
-	if foreground > 1 && foreground != c.pid {
-		_ = syscall.Kill(-foreground, sig)
-	}
-}
-
 // end ends the child: first, then SIGTERM after half of grace, then SIGKILL
 // after all of it, each to everything in its session. It returns when the
 // child has been waited for.

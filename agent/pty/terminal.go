@@ -6,7 +6,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	creack "github.com/creack/pty"
@@ -259,9 +258,4 @@ func control(f *os.File, fn func(fd int) error) error {
 		return err
 	}
 	return os.NewSyscallError("ioctl", inner)
-}
-
-// gone reports whether a terminal's error means that its other side is closed.
-func gone(err error) bool {
-	return errors.Is(err, syscall.EIO) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.ENXIO)
 }

@@ -128,7 +128,7 @@ func golden(t *testing.T, name, got string) {
 // The drawing has the size it was asked for, whatever is in it.
 func FuzzRenderSize(f *testing.F) {
 	f.Add(80, 24, "text", 3)
-	f.Add(1, 1, "\x1b[31m\n\t‮数える", 100)
+	f.Add(1, 1, "\x1b[31m\n\t\u202e数える", 100)
 	f.Add(31, 7, strings.Repeat("👩‍👩‍👧", 40), 9)
 	f.Add(200, 16, "", 0)
 	f.Fuzz(func(t *testing.T, width, height int, text string, n int) {
