@@ -10,44 +10,31 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 
 	"muntin/internal/durable"
 	"muntin/internal/state"
 )
 
-// objects is the repository's object store, through go-git's storage layer.
-// write may be called from several goroutines, the others may not.
+// objects is the repository's object store, through go-git's formats. write
+// may be called from several goroutines, the others may not.
 type objects struct {
 	root string // the objects folder
-	dir  *dotgit.DotGit
-	read *filesystem.ObjectStorage
+	read *packReader
 
-	mu    sync.Mutex // guards dir and fresh
+	mu    sync.Mutex // guards fresh
 	fresh []string   // files written since the last sync
 
 	trees map[plumbing.Hash][]treeEntry // parsed trees, see tree.go
 }
 
 func openObjects(repo state.Repo) *objects {
-	o := &objects{root: filepath.Join(repo.CommonDir, "objects"), dir: openDotGit(repo.CommonDir), trees: map[plumbing.Hash][]treeEntry{}}
-	o.reopen()
-	return o
+	root := filepath.Join(repo.CommonDir, "objects")
+	return &objects{root: root, read: newPackReader(root), trees: map[plumbing.Hash][]treeEntry{}}
 }
 
-// openDotGit opens a git folder. Alternates name folders anywhere.
-func openDotGit(path string) *dotgit.DotGit {
-	return dotgit.NewWithOptions(osfs.New(path), dotgit.Options{AlternatesFS: osfs.New("/")})
-}
-
-func (o *objects) file(h plumbing.Hash) string {
-	hex := h.String()
-	return filepath.Join(o.root, hex[:2], hex[2:])
-}
+func (o *objects) file(h plumbing.Hash) string { return loosePath(o.root, h) }
 
 // write stores an object and returns its hash. The object is durable after
 // the next sync.
@@ -72,9 +59,9 @@ func (o *objects) writeAs(h plumbing.Hash, kind plumbing.ObjectType, content []b
 			return fmt.Errorf("replacing broken object %s: %w", h, err)
 		}
 	}
-	err := o.create(kind, content)
+	err := o.create(file, kind, content)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = o.create(kind, content) // a gc removed the empty folder just now
+		err = o.create(file, kind, content) // a gc removed the empty folder just now
 	}
 	if err != nil {
 		return fmt.Errorf("writing object %s: %w", h, err)
@@ -83,18 +70,30 @@ func (o *objects) writeAs(h plumbing.Hash, kind plumbing.ObjectType, content []b
 	return nil
 }
 
-func (o *objects) create(kind plumbing.ObjectType, content []byte) error {
-	o.mu.Lock()
-	w, err := o.dir.NewObject()
-	o.mu.Unlock()
+// create writes an object's file as git does: under a temporary name that gc
+// knows, read-only, and then in its place.
+func (o *objects) create(file string, kind plumbing.ObjectType, content []byte) (err error) {
+	if err := os.Mkdir(filepath.Dir(file), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	f, err := os.CreateTemp(o.root, "tmp_obj_*")
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	w := objfile.NewWriter(f)
 	err = w.WriteHeader(kind, int64(len(content)))
 	if err == nil {
 		_, err = w.Write(content)
 	}
-	return errors.Join(err, w.Close())
+	if err = errors.Join(err, w.Close(), f.Chmod(0o444), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
 }
 
 func (o *objects) written(file string) {
@@ -172,22 +171,19 @@ func syncFile(file string) error {
 
 // has tells whether an object is in the repository.
 func (o *objects) has(h plumbing.Hash) bool {
-	if info, err := os.Lstat(o.file(h)); err == nil && info.Size() > 0 {
-		return true
-	}
-	if o.read.HasEncodedObject(h) == nil {
+	if o.read.has(h) {
 		return true
 	}
 	o.reopen()
-	return o.read.HasEncodedObject(h) == nil
+	return o.read.has(h)
 }
 
 // get reads an object, looking at the packs again if a gc moved it.
 func (o *objects) get(kind plumbing.ObjectType, h plumbing.Hash) (plumbing.EncodedObject, error) {
-	obj, err := o.read.EncodedObject(kind, h)
+	obj, err := o.read.get(kind, h)
 	if err != nil {
 		o.reopen()
-		obj, err = o.read.EncodedObject(kind, h)
+		obj, err = o.read.get(kind, h)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", kind, h, err)
@@ -197,7 +193,8 @@ func (o *objects) get(kind plumbing.ObjectType, h plumbing.Hash) (plumbing.Encod
 
 // reopen forgets what is known about packs.
 func (o *objects) reopen() {
-	o.read = filesystem.NewObjectStorageWithOptions(openDotGit(filepath.Dir(o.root)), cache.NewObjectLRU(4*cache.MiByte), filesystem.Options{})
+	o.read.close()
+	o.read = newPackReader(o.root)
 }
 
 // content reads a whole object.

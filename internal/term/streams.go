@@ -34,15 +34,27 @@ const (
 func System(environ []string) Streams {
 	s := Streams{
 		In:     os.Stdin,
-		Out:    colorprofile.NewWriter(os.Stdout, environ),
-		Err:    colorprofile.NewWriter(os.Stderr, environ),
 		InTTY:  xterm.IsTerminal(int(os.Stdin.Fd())),
 		OutTTY: xterm.IsTerminal(int(os.Stdout.Fd())),
 	}
+	s.Out = profiled(os.Stdout, s.OutTTY, environ)
+	s.Err = profiled(os.Stderr, xterm.IsTerminal(int(os.Stderr.Fd())), environ)
 	if s.OutTTY {
 		s.file = os.Stdout
 	}
 	return s
+}
+
+// profiled brings styles down to what a file or a terminal can show, by the
+// environment alone: asking terminfo and the tmux server, as the library does
+// by itself, would cost a process at every start and could tell no more about
+// the 16 colours that the theme uses.
+func profiled(f *os.File, tty bool, environ []string) io.Writer {
+	profile := colorprofile.NoTTY
+	if tty {
+		profile = colorprofile.Env(environ)
+	}
+	return &colorprofile.Writer{Forward: f, Profile: profile}
 }
 
 // Plain makes streams without a terminal from any reader and writers, for

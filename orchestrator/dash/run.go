@@ -10,6 +10,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 	xterm "golang.org/x/term"
 
 	"muntin/internal/term"
@@ -68,7 +69,10 @@ func runLive(ctx context.Context, opts Options, file *os.File) error {
 	out := &output{File: file}
 	m := &model{now: opts.Now, onKey: opts.OnKey}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(opts.In), tea.WithOutput(out),
-		tea.WithEnvironment(opts.Env), tea.WithoutSignalHandler())
+		tea.WithEnvironment(opts.Env), tea.WithoutSignalHandler(),
+		// The theme uses 16 colours. Left to itself the library asks the tmux
+		// server for its abilities, at the price of a process.
+		tea.WithColorProfile(colorprofile.Env(opts.Env)))
 	m.pause = newPause(p, out)
 	defer m.pause.close()
 

@@ -35,7 +35,7 @@ func newScreen(run orchestrator.Run, recipe *recipes.Recipe) *screen {
 
 // show draws until ctx ends or a person quits.
 func (s *screen) show(ctx context.Context, a *app.App) error {
-	o := dash.Options{In: a.Streams.In, Out: a.Streams.Out, Views: s.views}
+	o := dash.Options{In: a.Streams.In, Out: a.Streams.Out, Views: s.views, Env: a.Environ, Now: a.Now}
 	if a.Streams.Interactive() {
 		o.In, o.Out = os.Stdin, os.Stdout // the dashboard draws on the terminal itself
 	}
