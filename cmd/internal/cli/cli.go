@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -50,7 +51,7 @@ func Run(ctx context.Context, a *app.App, args []string) (code int) {
 			code = a.Crashed(p, debug.Stack())
 		}
 	}()
-	root := newRoot(a)
+	root := newRoot(a, args)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -79,7 +80,7 @@ func newApp() (*app.App, error) {
 	}, nil
 }
 
-func newRoot(a *app.App) *cobra.Command {
+func newRoot(a *app.App, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "muntin",
 		Short: "Run coding agents in tmux panes, with a board and a checkpoint of every turn",
@@ -107,18 +108,56 @@ func newRoot(a *app.App) *cobra.Command {
 	)
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
-	add := func(group string, cmds ...*cobra.Command) {
-		for _, c := range cmds {
-			c.GroupID = group
-			root.AddCommand(c)
-		}
+	for _, c := range wanted(commands(), args) {
+		cmd := c.make(a)
+		cmd.GroupID = c.group
+		root.AddCommand(cmd)
 	}
-	add("run", demo.NewCmd(a), run.NewUp(a), run.NewLs(a), run.NewAttach(a), run.NewDown(a), recipe.NewCmd(a))
-	add("agent", message.NewSend(a), message.NewLogs(a), agent.NewCmd(a))
-	add("files", todo.NewCmd(a), checkpoint.NewCmd(a), checkpoint.NewRollback(a), checkpoint.NewUndo(a))
-	add("more", doctor.NewCmd(a))
-	root.AddCommand(run.NewOrchestrate(a), agent.NewPane(a))
 	return root
+}
+
+// A command is one of root's: its name, so that only the one that is called
+// has to be made, its group in the help, and how to make it.
+type command struct {
+	name, group string
+	make        func(*app.App) *cobra.Command
+}
+
+func commands() []command {
+	return []command{
+		{"demo", "run", demo.NewCmd},
+		{"up", "run", run.NewUp},
+		{"ls", "run", run.NewLs},
+		{"attach", "run", run.NewAttach},
+		{"down", "run", run.NewDown},
+		{"recipe", "run", recipe.NewCmd},
+		{"send", "agent", message.NewSend},
+		{"logs", "agent", message.NewLogs},
+		{"agent", "agent", agent.NewCmd},
+		{"todo", "files", todo.NewCmd},
+		{"checkpoint", "files", checkpoint.NewCmd},
+		{"rollback", "files", checkpoint.NewRollback},
+		{"undo", "files", checkpoint.NewUndo},
+		{"doctor", "more", doctor.NewCmd},
+		{"orchestrate", "", run.NewOrchestrate},
+		{"pane", "", agent.NewPane},
+	}
+}
+
+// wanted picks the commands that a command line can be about: the one it
+// begins with, none when it only asks for the version, else all. Making all of
+// them takes longer than many a command does.
+func wanted(all []command, args []string) []command {
+	if len(args) == 0 {
+		return all
+	}
+	if len(args) == 1 && args[0] == "--version" {
+		return nil
+	}
+	if i := slices.IndexFunc(all, func(c command) bool { return c.name == args[0] }); i >= 0 {
+		return all[i : i+1]
+	}
+	return all
 }
 
 // report prints an error with its hint, and the usage where the command line
