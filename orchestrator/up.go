@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,7 +119,7 @@ func newBringUp(ctx context.Context, o UpOptions) (*bringUp, error) {
 				a.Name, len(s), state.MaxSocketPath, s)
 		}
 	}
-	if err := checkEnv(u.agents, o.Environ); err != nil {
+	if err := checkAgents(u.agents, o.Environ); err != nil {
 		return nil, err
 	}
 	git, err := OpenGit(ctx, o.Repo, o.Dir, o.Now)
@@ -178,13 +179,20 @@ func SessionName(repo state.Repo, run string) string {
 	return strings.TrimLeft(name+"-"+repo.Key()[:4]+"-"+run, "-")
 }
 
-// checkEnv makes sure that the variables agents ask for are there.
-func checkEnv(agents []recipes.Agent, environ []string) error {
+// checkAgents makes sure that the commands and the variables that agents need
+// are there, before anything is made.
+func checkAgents(agents []recipes.Agent, environ []string) error {
 	for _, a := range agents {
 		for _, name := range a.Env {
 			if !slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") }) {
 				return fmt.Errorf("agent %s wants the environment variable %s, which is not set", a.Name, name)
 			}
+		}
+		if a.BuiltIn() || strings.Contains(a.Command[0], "/") {
+			continue // a path may be one in the worktree
+		}
+		if _, err := exec.LookPath(a.Command[0]); err != nil {
+			return fmt.Errorf("agent %s: the command %s is not installed: %w", a.Name, a.Command[0], err)
 		}
 	}
 	return nil

@@ -40,6 +40,7 @@ type agentRow struct {
 	Turn   int       `json:"turn"`
 	Task   string    `json:"task,omitempty"`
 	Queued int       `json:"queued"`
+	PID    int       `json:"pid,omitempty"` // the supervisor's
 }
 
 // NewLs makes `muntin ls`.
@@ -110,7 +111,7 @@ func askAgent(ctx context.Context, dir state.AgentDir) agentRow {
 		if s, err := client.Status(ctx); err == nil {
 			return agentRow{
 				Name: dir.Name, State: string(s.State), Source: "socket", Since: s.Since,
-				Turn: s.Turn, Task: s.Task, Queued: s.Queued,
+				Turn: s.Turn, Task: s.Task, Queued: s.Queued, PID: s.PID,
 			}
 		}
 	}
