@@ -85,6 +85,7 @@ func (l *Loop) step(in Input) ([]Effect, error) {
 	if in.Time.IsZero() {
 		in.Time = l.Now()
 	}
+	in.Time = in.Time.UTC().Round(0) // as it is read back from the journal
 	next, effects := Reduce(l.State, in)
 	if l.worthKeeping(in, effects) {
 		var err error

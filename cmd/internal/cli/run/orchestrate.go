@@ -60,8 +60,8 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	group.Go(func() error {
 		defer stop()
 		err := screen.show(ctx, a)
-		if errors.Is(err, dash.ErrQuit) {
-			return nil
+		if errors.Is(err, dash.ErrQuit) || ctx.Err() != nil {
+			return nil // asked to end
 		}
 		return err
 	})
