@@ -144,7 +144,7 @@ type Chain struct {
 }
 
 // Chains returns the chains in the worktree's repository whose ref begins
-// with prefix ("" for all, "refs/muntin/<run>/" for those of a run), by name.
+// with prefix ("" for all, "refs/muntin/checkpoints/<run>/" for those of a run), by name.
 func Chains(ctx context.Context, worktree, prefix string) ([]Chain, error) {
 	if prefix == "" {
 		prefix = namespace

@@ -57,7 +57,7 @@ const (
 // Options say which worktree to save and where.
 type Options struct {
 	Worktree string           // the worktree or a folder in it
-	Ref      string           // full name below refs/muntin/, as refs/muntin/<run>/<agent>
+	Ref      string           // full name below refs/muntin/, as refs/muntin/checkpoints/<run>/<agent>
 	CacheDir string           // folder for the stat cache; "" keeps it in memory
 	SizeCap  int64            // bytes; larger files are left out and reported; 0: DefaultSizeCap
 	Now      func() time.Time // nil: time.Now

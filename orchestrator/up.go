@@ -337,8 +337,10 @@ func WorkDir(run state.RunDir, root string, a recipes.Agent) string {
 	return run.Agent(a.Name).Worktree
 }
 
-// CheckpointRef is the ref of an agent's chain of checkpoints.
-func CheckpointRef(run, agent string) string { return "refs/muntin/" + run + "/" + agent }
+// CheckpointRef is the ref of an agent's chain of checkpoints. It must not be
+// refs/muntin/<run>/<agent>: git would take the branch muntin/<run>/<agent>,
+// named in short, for the checkpoints.
+func CheckpointRef(run, agent string) string { return "refs/muntin/checkpoints/" + run + "/" + agent }
 
 // envPath is where the environment of a run's processes is kept while the
 // machine is up: in the folder of the sockets, which only its owner can enter.

@@ -35,27 +35,28 @@ func (h *Host) Start(ctx context.Context, f orchestrator.Fleet) error {
 		Meta: map[string]string{"run": f.Label},
 	}
 	_, err := h.server.Spawn(ctx, spec, windows(f))
-	if err != nil {
+	var start *tmux.StartError
+	if errors.As(err, &start) { // the session was made, and is left for a look
 		return errors.Join(err, h.Stop(context.WithoutCancel(ctx), f.Session))
 	}
-	return nil
+	return err
 }
 
 // Stop ends the fleet of a session. A session, or a server, that is not there
 // is no error.
 func (h *Host) Stop(ctx context.Context, session string) error {
 	found, err := h.server.FindSession(ctx, session)
-	if errors.Is(err, tmux.ErrNoSuchSession) || errors.Is(err, tmux.ErrNoServer) {
+	if err == nil {
+		err = h.server.KillSession(ctx, found.ID, session)
+	}
+	if isGone(err) { // or it went by itself when its last pane ended
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	err = h.server.KillSession(ctx, found.ID, session)
-	if errors.Is(err, tmux.ErrNoSuchSession) || errors.Is(err, tmux.ErrNoServer) {
-		return nil // it went by itself when its last pane ended
-	}
 	return err
+}
+
+func isGone(err error) bool {
+	return errors.Is(err, tmux.ErrNoSuchSession) || errors.Is(err, tmux.ErrNoServer)
 }
 
 // windows lays a fleet out: a few agents beside the board, so that all is
