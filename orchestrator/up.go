@@ -220,7 +220,7 @@ func (u *bringUp) folder(context.Context) error {
 		return fmt.Errorf("making the run's folder: %w", err)
 	}
 	u.undos = append(u.undos, func(context.Context) error { return os.RemoveAll(u.dir.Path) })
-	if err := os.MkdirAll(u.dir.Sockets(), 0o700); err != nil {
+	if err := durable.PrivateDir(u.dir.Sockets()); err != nil {
 		return fmt.Errorf("making the run's socket folder: %w", err)
 	}
 	u.undos = append(u.undos, func(context.Context) error { return os.RemoveAll(u.dir.Sockets()) })

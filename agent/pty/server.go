@@ -11,8 +11,9 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"muntin/internal/durable"
 )
 
 const (
@@ -44,7 +45,7 @@ type server struct {
 // a dead supervisor left behind is replaced; the caller holds the agent's
 // lock, so nobody else does the same.
 func listen(path string, s *supervisor) (*server, error) {
-	if err := privateDir(filepath.Dir(path)); err != nil {
+	if err := durable.PrivateDir(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("making the socket %s: %w", path, err)
 	}
 	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil {
@@ -65,37 +66,6 @@ func listen(path string, s *supervisor) (*server, error) {
 	v := &server{s: s, ln: ln, conns: map[*net.UnixConn]bool{}}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(s.work))
 	return v, nil
-}
-
-// privateDir makes the folder 0700 and checks that it, and the one above it,
-// are in no stranger's hands: the socket takes orders.
-func privateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for _, d := range []struct {
-		path string
-		mask fs.FileMode // bits that must not be set
-	}{{dir, 0o077}, {filepath.Dir(dir), 0o022}} {
-		info, err := os.Lstat(d.path)
-		if err != nil {
-			return err
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		uid := os.Getuid()
-		above := d.mask == 0o022
-		switch {
-		case above && info.Mode()&fs.ModeSymlink != 0: // a link of the system's, as macOS has them
-			continue
-		case !info.IsDir():
-			return fmt.Errorf("%s is no folder", d.path)
-		case !ok || int(st.Uid) != uid && !(above && st.Uid == 0):
-			return fmt.Errorf("the folder %s belongs to another user", d.path)
-		case info.Mode().Perm()&d.mask != 0 && !(above && info.Mode()&fs.ModeSticky != 0):
-			return fmt.Errorf("the folder %s has mode %#o, others can reach into it; chmod 700 %s", d.path, info.Mode().Perm(), d.path)
-		}
-	}
-	return nil
 }
 
 // serve begins to take connections.

@@ -89,34 +89,6 @@ func TestSocketBadRequests(t *testing.T) {
 	}
 }
 
-func TestPrivateDir(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	open := filepath.Join(base, "open")
-	if err := os.Mkdir(open, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o755); err != nil { //nolint:gosec // it must be refused
-		t.Fatal(err)
-	}
-	file := filepath.Join(base, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(base, "link")
-	if err := os.Symlink(base, link); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{open, file, link} {
-		if err := privateDir(dir); err == nil {
-			t.Errorf("%s was taken", dir)
-		}
-	}
-	if err := privateDir(filepath.Join(base, "new", "one")); err != nil {
-		t.Error(err)
-	}
-}
-
 // Events come from any number on, of the past and then live, and are the same
 // after a restart, whose numbers go on. A socket that a dead supervisor left is
 // replaced.

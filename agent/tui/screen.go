@@ -2,6 +2,7 @@ package tui
 
 import (
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -91,11 +92,20 @@ func (s *screen) gap(b *strings.Builder) {
 // head is what the pane begins with.
 func (s *screen) head(o Options, notices []string) {
 	s.write(func(b *strings.Builder) {
-		s.line(b, s.theme.Title.Render(term.CleanLine(o.Name))+s.theme.Dim.Render("  "+term.CleanLine(o.Model)+"  "+term.CleanLine(o.Dir)))
+		s.line(b, s.theme.Title.Render(term.CleanLine(o.Name))+s.theme.Dim.Render("  "+term.CleanLine(o.Model)+"  "+term.CleanLine(shortDir(o.Dir))))
 		for _, n := range notices {
 			s.line(b, s.theme.Warn.Render(term.CleanLine(n)))
 		}
 	})
+}
+
+// shortDir is the end of a folder's path: what tells it from others.
+func shortDir(dir string) string {
+	parent, base := filepath.Split(filepath.Clean(dir))
+	if up := filepath.Base(parent); len(parent) > 20 && up != "." {
+		return filepath.Join("…", up, base)
+	}
+	return dir
 }
 
 // prompt shows a message, with who sent it unless that is the person at the pane.

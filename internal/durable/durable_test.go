@@ -245,3 +245,31 @@ func FuzzLogRecovery(f *testing.F) {
 		}
 	})
 }
+
+func TestPrivateDir(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	open := filepath.Join(base, "open")
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o755); err != nil { //nolint:gosec // it must be refused
+		t.Fatal(err)
+	}
+	file := filepath.Join(base, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(base, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{open, file, link} {
+		if err := PrivateDir(dir); err == nil {
+			t.Errorf("%s was taken", dir)
+		}
+	}
+	if err := PrivateDir(filepath.Join(base, "new", "one")); err != nil {
+		t.Error(err)
+	}
+}

@@ -41,8 +41,8 @@ type Node struct {
 	Marker byte
 
 	// Start is the offset of the first byte that is no white space; End is behind
-	// the last line of it that is not blank, or behind its marker if there
-	// is no such line. The line end does not count.
+	// the last byte of its last line, or of its marker if that is all there is of
+	// it; the line end does not count.
 	Start, End int
 	// Content is, in an item, the offset of what stands behind the marker, or of
 	// the end of the marker if nothing does; in fenced code it is that of the
@@ -88,7 +88,7 @@ func (t *Tree) First(node int) int {
 
 // Parse finds the blocks of src. Every text is a document, so there is no error.
 func Parse(src []byte) *Tree {
-	p := parser{src: src}
+	p := parser{cursor: cursor{src: src}}
 	p.push(open{kind: Document}, Node{Kind: Document, Parent: -1})
 	for next := 0; next < len(src); {
 		next = p.setLine(next)

@@ -152,7 +152,10 @@ func attributeName(s []byte) int {
 // there is none.
 func attributeValue(s []byte) int {
 	if len(s) > 0 && (s[0] == '"' || s[0] == '\'') {
-		return bytes.IndexByte(s[1:], s[0]) + 2&^1
+		if n := bytes.IndexByte(s[1:], s[0]); n >= 0 {
+			return n + 2
+		}
+		return 0
 	}
 	if n := bytes.IndexAny(s, " \t\"'=<>`"); n >= 0 {
 		return n

@@ -1,7 +1,5 @@
 package blocks
 
-import "slices"
-
 // A parser adds one line after the other to the blocks that are open: those that
 // the next line may still belong to. It is the method of the specification's
 // appendix, https://spec.commonmark.org/0.31.2/#phase-1-block-structure.
@@ -125,15 +123,15 @@ func (p *parser) addText() {
 	case p.blank:
 	default:
 		if o.kind != Paragraph {
-			p.push1(open{kind: Paragraph}, Node{Kind: Paragraph, Start: p.text})
+			p.add(open{kind: Paragraph}, Node{Kind: Paragraph, Start: p.text})
 		}
 		p.addLine(Line{Start: p.text, End: p.end})
 	}
 }
 
-// push1 opens a block after it has closed what cannot hold it: a paragraph, or
+// add opens a block after it has closed what cannot hold it: a paragraph, or
 // a list if the block is no item.
-func (p *parser) push1(o open, n Node) {
+func (p *parser) add(o open, n Node) {
 	if p.tip().kind == Paragraph {
 		p.closeTo(len(p.open) - 1)
 	}
@@ -197,30 +195,31 @@ func (p *parser) matchQuote(o *open) bool {
 	if p.indent >= 4 || p.ahead(0) != '>' {
 		return false
 	}
-	p.takeQuoteMark()
 	n := &p.nodes[o.node]
-	n.End = max(n.End, p.quoteEnd())
+	n.End = max(n.End, p.takeQuoteMark())
 	return true
 }
 
-// takeQuoteMark goes behind a '>' and the space that may follow it.
-func (p *parser) takeQuoteMark() {
+// takeQuoteMark goes behind a '>' and the space that may follow it, and returns
+// the end of the mark.
+func (p *parser) takeQuoteMark() int {
 	p.skipToText()
 	p.skip(1)
+	end := p.pos
 	p.skipColumns(1)
+	return end
 }
-
-// quoteEnd is the end of the mark that takeQuoteMark has taken.
-func (p *parser) quoteEnd() int { return p.text + 1 }
 
 func (p *parser) matchItem(o *open, depth int) bool {
 	switch {
+	case p.blank && depth == len(p.open)-1 && len(p.nodes) == o.node+1:
+		return false // only the first line of an item may be blank
 	case p.indent >= o.width:
 		p.skipColumns(o.width)
-	case p.blank && (depth < len(p.open)-1 || len(p.nodes) > o.node+1):
+	case p.blank:
 		p.skipToText()
 	default:
-		return false // of an item without content a blank line is the end
+		return false
 	}
 	return true
 }
@@ -266,7 +265,7 @@ func (p *parser) takeDefinitions() bool {
 		def.End = p.lines[def.endLine-1].End
 		p.nodes[o.node] = def
 		o.node++
-		p.nodes = slices.Insert(p.nodes, o.node, Node{})
+		p.nodes = append(p.nodes, Node{})
 		para.firstLine = def.endLine
 		parent := &p.nodes[para.Parent]
 		parent.End = max(parent.End, def.End)

@@ -141,10 +141,10 @@ func (r *reader) destination() bool {
 	if r.take('<') {
 		return r.closed('<', '>', false)
 	}
-	depth, some := 0, false
+	depth, some := 0, false // NUL stands for U+FFFD, which is no control character
 	for {
 		switch c := r.peek(); {
-		case c <= ' ' || c == 0x7f || c == ')' && depth == 0:
+		case c <= ' ' && c != 0 || c == 0x7f || c == ')' && depth == 0:
 			return some && depth == 0
 		case c == '(':
 			depth++

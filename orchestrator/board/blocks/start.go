@@ -1,5 +1,7 @@
 package blocks
 
+import "bytes"
+
 // start opens the blocks that start on the rest of the line, which goes on with
 // the first depth open blocks. done says that nothing is left of the line.
 func (p *parser) start(depth int) (opened, done bool) {
@@ -14,7 +16,7 @@ func (p *parser) start(depth int) (opened, done bool) {
 			}
 			p.closeTo(depth)
 			p.skipColumns(4)
-			p.push1(open{kind: Code}, Node{Kind: Code, Start: p.text})
+			p.add(open{kind: Code}, Node{Kind: Code, Start: p.text})
 			return true, false
 		}
 		if p.open[depth-1].kind == Paragraph && p.underline() {
@@ -49,8 +51,8 @@ func (p *parser) startOne(depth int) found {
 	switch c {
 	case '>':
 		p.closeTo(depth)
-		p.takeQuoteMark()
-		p.push1(open{kind: Quote}, Node{Kind: Quote, Start: p.text, End: p.quoteEnd()})
+		start := p.text
+		p.add(open{kind: Quote}, Node{Kind: Quote, Start: start, End: p.takeQuoteMark()})
 		return container
 	case '#':
 		return p.startHeading(depth)
@@ -61,7 +63,7 @@ func (p *parser) startOne(depth int) found {
 	case '-', '*', '_':
 		if p.isBreak(c) {
 			p.closeTo(depth)
-			p.push1(open{kind: Break}, Node{Kind: Break, Marker: c, Start: p.text, End: p.end})
+			p.add(open{kind: Break}, Node{Kind: Break, Marker: c, Start: p.text, End: p.end})
 			p.closeTo(len(p.open) - 1)
 			return leaf
 		}
@@ -84,7 +86,7 @@ func (p *parser) startHeading(depth int) found {
 		return nothing
 	}
 	p.closeTo(depth)
-	p.push1(open{kind: Heading}, Node{Kind: Heading, Level: uint8(level), Marker: '#', Start: p.text, End: p.end})
+	p.add(open{kind: Heading}, Node{Kind: Heading, Level: uint8(level), Marker: '#', Start: p.text, End: p.end})
 	start, end := p.text+level, p.end
 	for start < end && isSpace(p.src[start]) {
 		start++
@@ -146,12 +148,8 @@ func (p *parser) startFence(depth int, c byte) found {
 	if n < 3 {
 		return nothing
 	}
-	if c == '`' {
-		for _, b := range s[n:] {
-			if b == c {
-				return nothing
-			}
-		}
+	if c == '`' && bytes.IndexByte(s[n:], c) >= 0 {
+		return nothing // a code span
 	}
 	p.closeTo(depth)
 	info := n
@@ -161,7 +159,7 @@ func (p *parser) startFence(depth int, c byte) found {
 	if info == len(s) {
 		info = n
 	}
-	p.push1(open{kind: Code, marker: c, length: n, width: p.indent},
+	p.add(open{kind: Code, marker: c, length: n, width: p.indent},
 		Node{Kind: Code, Marker: c, Start: p.text, End: p.end, Content: p.text + info})
 	return leaf
 }
@@ -175,7 +173,7 @@ func (p *parser) startHTML(depth int) found {
 		return nothing
 	}
 	p.closeTo(depth)
-	p.push1(open{kind: HTML, html: kind}, Node{Kind: HTML, Level: uint8(kind), Start: p.text})
+	p.add(open{kind: HTML, html: kind}, Node{Kind: HTML, Level: uint8(kind), Start: p.text})
 	return leaf
 }
 
@@ -223,7 +221,7 @@ func (p *parser) startItem(depth, n int) found {
 		return nothing
 	}
 	empty := isBlank(p.src[end:p.end])
-	if p.open[depth-1].kind == Paragraph && (empty || n > 1 && string(p.src[marker:end-1]) != "1") {
+	if p.open[depth-1].kind == Paragraph && (empty || n > 1 && !isOne(p.src[marker:end-1])) {
 		return nothing // does not interrupt
 	}
 	p.closeTo(depth)
@@ -255,3 +253,6 @@ func (p *parser) startItem(depth, n int) found {
 	p.push(open{kind: Item, width: width}, Node{Kind: Item, Marker: c, Start: marker, End: end, Content: content})
 	return container
 }
+
+// isOne reports whether the digits are those of the number 1.
+func isOne(digits []byte) bool { return string(bytes.TrimLeft(digits, "0")) == "1" }
