@@ -124,7 +124,7 @@ func AllRuns(l state.Layout) ([]Run, error) {
 // Alive reports whether a process of the run is there: its orchestrator holds
 // its lock, or a supervisor answers on its socket.
 func (r Run) Alive() bool {
-	if durable.Locked(r.Dir.Lock()) {
+	if r.Served() {
 		return true
 	}
 	names, err := r.AgentNames()
@@ -140,6 +140,9 @@ func (r Run) Alive() bool {
 	}
 	return false
 }
+
+// Served reports whether the run's orchestrator is at work.
+func (r Run) Served() bool { return durable.Locked(r.Dir.Lock()) }
 
 // Recipe is the resolved recipe that the run was started with.
 func (r Run) Recipe() (*recipes.Recipe, error) { return recipes.Load(r.Dir.Manifest()) }

@@ -40,6 +40,7 @@ type Fleet struct {
 	Board   Pane
 	Agents  []Pane
 	Layout  recipes.Layout
+	Env     map[string]string // what the panes' programs find their run by; no secrets
 	Cols    int
 	Rows    int
 }
@@ -312,6 +313,7 @@ func (u *bringUp) prompts(context.Context) error {
 func (u *bringUp) panes(ctx context.Context) error {
 	fleet := Fleet{
 		Session: u.info.Session, Label: u.Repo.Name() + " · " + u.Name, Layout: u.Recipe.Layout, Cols: u.Cols, Rows: u.Rows,
+		Env:   placeEnv(u.Environ),
 		Board: Pane{Name: "board", Argv: []string{u.Self, "orchestrate", u.Name, "--repo", u.Repo.Root}, Dir: u.Repo.Root},
 	}
 	for _, a := range u.agents {
@@ -323,6 +325,20 @@ func (u *bringUp) panes(ctx context.Context) error {
 	}
 	u.undos = append(u.undos, func(ctx context.Context) error { return u.Host.Stop(ctx, u.info.Session) })
 	return u.Host.Start(ctx, fleet)
+}
+
+// placeEnv picks the variables that say where muntin's folders are. The host's
+// own environment may be that of another day and another shell.
+func placeEnv(environ []string) map[string]string {
+	env := map[string]string{}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		switch name {
+		case "HOME", "PATH", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "MUNTIN_TMUX_SOCKET":
+			env[name] = value
+		}
+	}
+	return env
 }
 
 // WorkDir is the folder an agent works in.

@@ -31,7 +31,7 @@ func New(server *tmux.Server) *Host { return &Host{server: server} }
 // and one pane an agent, each running its program as the pane's own process.
 func (h *Host) Start(ctx context.Context, f orchestrator.Fleet) error {
 	spec := tmux.SessionSpec{
-		Name: f.Session, Cols: f.Cols, Rows: f.Rows, Dir: f.Board.Dir,
+		Name: f.Session, Cols: f.Cols, Rows: f.Rows, Dir: f.Board.Dir, Env: f.Env,
 		Meta: map[string]string{"run": f.Label},
 	}
 	_, err := h.server.Spawn(ctx, spec, windows(f))

@@ -23,6 +23,7 @@ type runRow struct {
 	Recipe  string             `json:"recipe"`
 	Repo    string             `json:"repo"`
 	Alive   bool               `json:"alive"`
+	Served  bool               `json:"orchestrator"` // it is at work
 	Phase   orchestrator.Phase `json:"phase"`
 	Branch  string             `json:"branch"`
 	Created time.Time          `json:"created"`
@@ -76,7 +77,7 @@ func ls(ctx context.Context, a *app.App, all, asJSON bool) error {
 			continue
 		}
 		rows = append(rows, runRow{
-			Name: run.Name, Recipe: run.From, Repo: run.Repo, Alive: alive, Branch: run.Branch,
+			Name: run.Name, Recipe: run.From, Repo: run.Repo, Alive: alive, Served: run.Served(), Branch: run.Branch,
 			Phase: orchestrator.LastPhase(run.Dir), Created: run.Created, Agents: agentRows(ctx, run),
 		})
 	}
@@ -141,6 +142,9 @@ func printRuns(a *app.App, rows []runRow, ended int) error {
 		life := t.Dim.Render("ended")
 		if run.Alive {
 			life = t.Good.Render(string(run.Phase))
+		}
+		if run.Alive && !run.Served {
+			life = t.Warn.Render("no orchestrator") + t.Dim.Render("  (start it: muntin orchestrate "+run.Name+")")
 		}
 		fmt.Fprintf(out, "%s  %s  %s\n", t.Title.Render(run.Name), life, t.Dim.Render(term.CleanLine(run.Repo)))
 		table := term.NewTable("  AGENT", "STATE", "FOR", "TURN", "TASK", "QUEUED")
