@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"io"
 
-	"charm.land/lipgloss/v2"
-
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/term"
 )
@@ -40,21 +38,17 @@ func (p *painter) Write(b []byte) (int, error) {
 }
 
 func (p *painter) paint(line string) string {
-	var style lipgloss.Style
 	switch {
 	case hasAny(line, "diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "old mode", "new mode"):
-		style = p.theme.Strong
+		return term.Paint(p.theme.Strong, line)
 	case hasAny(line, "@@"):
-		style = p.theme.Command
+		return term.Paint(p.theme.Command, line)
 	case hasAny(line, "+"):
-		style = p.theme.Good
+		return term.Paint(p.theme.Good, line)
 	case hasAny(line, "-"):
-		style = p.theme.Bad
-	default:
-		return line
+		return term.Paint(p.theme.Bad, line)
 	}
-	// lipgloss would expand the tabs of the code.
-	return style.TabWidth(lipgloss.NoTabConversion).Render(line)
+	return line
 }
 
 func hasAny(s string, prefixes ...string) bool {

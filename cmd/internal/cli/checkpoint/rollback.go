@@ -55,7 +55,9 @@ func NewRollback(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tellRestored(a, r, args[0], fmt.Sprintf("turn %d (checkpoint #%d)", target.Turn, target.ID), report, asJSON)
+			return restored{
+				run: r.Name, agent: args[0], to: fmt.Sprintf("turn %d (checkpoint #%d)", target.Turn, target.ID), report: report,
+			}.tell(a, asJSON)
 		}),
 	}
 	f := cmd.Flags()
@@ -121,7 +123,7 @@ func NewUndo(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			agent := ""
+			var agent string
 			if len(args) > 0 {
 				agent = args[0]
 			} else if agent, err = lastRestored(ctx, a, r); err != nil {
@@ -138,7 +140,7 @@ func NewUndo(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tellRestored(a, r, agent, "before the rollback", report, asJSON)
+			return restored{run: r.Name, agent: agent, to: "before the rollback", report: report}.tell(a, asJSON)
 		}),
 	}
 	cmd.Flags().StringVar(&run, "run", "", "the run (default: the living one)")
@@ -178,16 +180,23 @@ func lastRestored(ctx context.Context, a *app.App, run orchestrator.Run) (string
 	return agent, nil
 }
 
-func tellRestored(a *app.App, run orchestrator.Run, agent, to string, report checkpoint.RestoreReport, asJSON bool) error {
+// restored is what a rollback or an undo did.
+type restored struct {
+	run, agent string
+	to         string // "turn 3 (checkpoint #7)"
+	report     checkpoint.RestoreReport
+}
+
+func (r restored) tell(a *app.App, asJSON bool) error {
 	if asJSON {
-		return printJSON(a.Streams.Out, restoredJSON{Run: run.Name, Agent: agent, Report: report})
+		return printJSON(a.Streams.Out, restoredJSON{Run: r.run, Agent: r.agent, Report: r.report})
 	}
 	t := a.Theme
 	fmt.Fprintf(a.Streams.Out, "%s the files of %s are as they were %s: %d written, %d deleted\n",
-		t.Good.Render("✓"), t.Strong.Render(agent), to, len(report.Written), len(report.Deleted))
-	for _, p := range report.Protected {
+		t.Good.Render("✓"), t.Strong.Render(r.agent), r.to, len(r.report.Written), len(r.report.Deleted))
+	for _, p := range r.report.Protected {
 		fmt.Fprintf(a.Streams.Out, "  %s %s: %s\n", t.Warn.Render("left alone"), term.CleanLine(p.Path), p.Why)
 	}
-	fmt.Fprintf(a.Streams.Out, "  %s\n", t.Command.Render("muntin undo "+agent))
+	fmt.Fprintf(a.Streams.Out, "  %s\n", t.Command.Render("muntin undo "+r.agent))
 	return nil
 }

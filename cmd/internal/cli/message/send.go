@@ -16,6 +16,7 @@ import (
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/id"
 	"muntin/internal/state"
+	"muntin/internal/term"
 )
 
 // SendOptions are send's arguments.
@@ -97,7 +98,7 @@ func send(ctx context.Context, o SendOptions) error {
 		ctx, cancel = context.WithTimeout(ctx, t)
 		defer cancel()
 	}
-	info, err := pty.Deliver(ctx, dir, m, until, o.progress())
+	info, err := pty.Deliver(ctx, dir, pty.Delivery{Message: m, Until: until, OnState: o.progress()})
 	res := sent{Run: run.Name, Agent: o.Agent, ID: m.ID, State: info.State, Evidence: string(info.Evidence), Why: info.Why}
 	if err == nil && info.State == pty.StateDone && o.Wait {
 		res.Turn = turnOf(dir, m.ID)
@@ -213,8 +214,8 @@ func (o SendOptions) outcome(res sent, until pty.MessageState, err error) error 
 		return fmt.Errorf("the turn of %s ended: %s %s", o.Agent, res.Turn.Reason, res.Turn.Error)
 	case o.JSON:
 		return nil
-	case res.Turn != nil:
-		fmt.Fprintln(a.Streams.Out, res.Turn.Text)
+	case res.Turn != nil && res.Turn.Text != "":
+		fmt.Fprintln(a.Streams.Out, term.Clean(res.Turn.Text))
 		return nil
 	}
 	fmt.Fprintf(a.Streams.Out, "%s %s (%s) %s\n", a.Theme.Good.Render("✓"), res.State, res.Evidence, a.Theme.Dim.Render(res.ID))
