@@ -52,7 +52,7 @@ var walls = []struct {
 	{"github.com/creack/pty", []string{"agent/pty"}},
 	{"github.com/fsnotify/fsnotify", []string{"orchestrator/watch"}},
 	{"charm.land/bubbletea/v2", []string{"agent/tui", "orchestrator/dash"}},
-	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term", "cmd/..."}},
+	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term"}},
 	{"net/http", []string{"agent/llm/..."}},
 	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board"}},
 }

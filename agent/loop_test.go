@@ -33,7 +33,9 @@ func TestEventOrder(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, nil, calls(llm.StopToolUse, `echo {"a":1}`, `echo {"a":2}`), says("done"))
 	// The order of ends is that of completion; here it must be fixed.
-	k.SetTools([]agent.Tool{tool{name: "echo", sequential: true, run: echo().run}})
+	if err := k.SetTools([]agent.Tool{tool{name: "echo", sequential: true, run: echo().run}}); err != nil {
+		t.Fatal(err)
+	}
 	if err := k.prompt(t, "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +245,6 @@ func TestEventErrors(t *testing.T) {
 				return agent.TextResult("{}"), nil
 			}}}
 		}, replies...)
-		ended := 0
 		written := []llm.Message{}
 		k.on = func(e agent.Event) error {
 			if len(k.events) > at {
@@ -265,7 +266,7 @@ func TestEventErrors(t *testing.T) {
 				t.Errorf("event %d failed, and then came %s", at, e.Type)
 			}
 		}
-		if ended = len(k.find(agent.EventSettled)); ended != 1 {
+		if ended := len(k.find(agent.EventSettled)); ended != 1 {
 			t.Errorf("event %d failed: settled %d times", at, ended)
 		}
 		if len(written) == 0 && len(k.provider.sent()) != 0 {

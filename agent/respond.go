@@ -28,7 +28,7 @@ func (r *run) respond(late bool) (llm.Message, error) {
 	case cause != nil:
 		r.hookFailed = true
 	default:
-		cause = s.read(cfg.provider, req)
+		cause = s.read(r.ctx, cfg.provider, req)
 	}
 	m := s.finish(cause)
 	if !s.started {
@@ -100,8 +100,8 @@ type stream struct {
 
 // read hands out the provider's events until the response has ended. The error
 // is why there is no whole response.
-func (s *stream) read(provider llm.Provider, req llm.Request) error {
-	ctx, cancel := context.WithCancel(s.run.ctx)
+func (s *stream) read(ctx context.Context, provider llm.Provider, req llm.Request) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	gone := make(chan struct{})
 	go func() {

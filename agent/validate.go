@@ -74,7 +74,7 @@ func (s *schema) validate(tool string, args json.RawMessage) (json.RawMessage, e
 	if err := dec.Decode(&value); err != nil {
 		return nil, invalid(tool, []string{"not valid JSON: " + err.Error()}, args)
 	}
-	if _, err := dec.Token(); err != io.EOF { //nolint:errorlint // the decoder gives this very value
+	if _, err := dec.Token(); err != io.EOF {
 		return nil, invalid(tool, []string{"more than one JSON value"}, args)
 	}
 	object, ok := value.(map[string]any)

@@ -274,7 +274,7 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 			err = unix.Symlinkat(string(target), dir, temp)
 		}
 	} else {
-		err = a.writeFile(ctx, dir, temp, key, o.new)
+		err = a.writeFile(ctx, newFile{dir: dir, name: temp, was: key, to: o.new})
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, temp, 0) // it may not be there
@@ -284,23 +284,31 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 	return nil
 }
 
+// A newFile is a file to be made, in the open folder dir.
+type newFile struct {
+	dir  int
+	name string
+	was  statKey // the file that it will replace
+	to   fileState
+}
+
 // writeFile writes a blob to a new file. The permissions of the file that it
 // will replace are kept, but for the executable bits.
-func (a *applier) writeFile(ctx context.Context, dir int, temp string, was statKey, to fileState) error {
+func (a *applier) writeFile(ctx context.Context, n newFile) error {
 	perm := uint32(0o666)
-	if to.mode == modeExec {
+	if n.to.mode == modeExec {
 		perm = 0o777
 	}
 	fd, err := retry(func() (int, error) {
-		return unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
+		return unix.Openat(n.dir, n.name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	})
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), temp)
-	err = a.store.copyBlob(ctx, f, to.hash)
-	if err == nil && was.isRegular() {
-		err = unix.Fchmod(fd, a.store.permissions(was, to.mode))
+	f := os.NewFile(uintptr(fd), n.name)
+	err = a.store.copyBlob(ctx, f, n.to.hash)
+	if err == nil && n.was.isRegular() {
+		err = unix.Fchmod(fd, a.store.permissions(n.was, n.to.mode))
 	}
 	if err == nil && !a.bulk {
 		err = f.Sync()

@@ -91,7 +91,7 @@ func readlinkAt(dir int, name string) ([]byte, error) {
 }
 
 func statKeyOf(st *unix.Stat_t) statKey {
-	return statKey{size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), inode: st.Ino, mode: uint32(st.Mode)}
+	return statKey{size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), inode: st.Ino, mode: uint32(st.Mode)} //nolint:unconvert,nolintlint // uint16 on darwin
 }
 
 func (k statKey) kind() uint32    { return k.mode & unix.S_IFMT }

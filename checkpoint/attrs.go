@@ -27,6 +27,8 @@ type attrScope struct {
 }
 
 // systemAttributes are the places of the system-wide file in usual builds of git.
+//
+//nolint:gochecknoglobals // a constant table
 var systemAttributes = [...]string{"/etc/gitattributes", "/usr/local/etc/gitattributes", "/opt/homebrew/etc/gitattributes"}
 
 // rootAttrs reads the rules that come from outside the worktree.

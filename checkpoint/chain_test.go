@@ -93,7 +93,7 @@ func TestFindAmbiguous(t *testing.T) {
 			seen[p] = true
 		}
 	}
-	must(r, moveRef(t.Context(), s.repo.CommonDir, s.Ref(), plumbing.NewHash(first.Commit), rec.hash))
+	must(r, moveRef(t.Context(), s.repo.CommonDir, refMove{name: s.Ref(), old: plumbing.NewHash(first.Commit), next: rec.hash}))
 	if _, err := s.Find(t.Context(), prefix); !errors.Is(err, ErrAmbiguous) {
 		t.Errorf("%s: %v, want ambiguous", prefix, err)
 	}
@@ -247,7 +247,8 @@ func TestRefLocks(t *testing.T) {
 	old := time.Now().Add(-time.Minute)
 	must(r, os.Chtimes(lock, old, old))
 	r.save(s, Meta{})
-	if err := moveRef(t.Context(), repo.CommonDir, s.Ref(), plumbing.NewHash(c.Commit), plumbing.NewHash(c.Commit)); !errors.Is(err, errMoved) {
+	stale := refMove{name: s.Ref(), old: plumbing.NewHash(c.Commit), next: plumbing.NewHash(c.Commit)}
+	if err := moveRef(t.Context(), repo.CommonDir, stale); !errors.Is(err, errMoved) {
 		t.Errorf("a stale value was accepted: %v", err)
 	}
 	if _, err := os.Lstat(lock); !errors.Is(err, fs.ErrNotExist) {

@@ -1,15 +1,14 @@
 package checkpoint
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"muntin/internal/gittest"
 )
 
 func TestMain(m *testing.M) {
@@ -33,60 +32,32 @@ type repo struct {
 
 func newRepo(t testing.TB) *repo {
 	t.Helper()
-	r := &repo{t: t, dir: filepath.Join(t.TempDir(), "repo")}
-	if err := os.Mkdir(r.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r.git("init", "-q", "-b", "main")
-	return r
+	return &repo{t: t, dir: gittest.New(t).Dir}
 }
 
 // gitEnv is the environment of git in tests.
-func gitEnv() []string {
-	return append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b", "GIT_ALLOW_PROTOCOL=file")
-}
+func gitEnv() []string { return gittest.Env() }
 
 func (r *repo) git(args ...string) string {
 	r.t.Helper()
-	out, err := r.try(nil, args...)
-	if err != nil {
-		r.t.Fatalf("git %q: %v", args, err)
-	}
-	return out
+	return gittest.At(r.t, r.dir).Git(args...)
 }
 
 func (r *repo) try(env []string, args ...string) (string, error) {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = r.dir
-	cmd.Env = append(gitEnv(), env...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil && stderr.Len() > 0 {
-		r.t.Logf("git %q: %s", args, stderr.String())
-	}
-	return strings.TrimRight(string(out), "\n"), err
+	r.t.Helper()
+	return gittest.At(r.t, r.dir).Try(env, args...)
 }
 
 func (r *repo) path(name string) string { return filepath.Join(r.dir, name) }
 
 func (r *repo) write(name, content string) {
 	r.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(r.path(name), []byte(content), 0o644); err != nil {
-		r.t.Fatal(err)
-	}
+	gittest.At(r.t, r.dir).Write(name, content)
 }
 
 func (r *repo) read(name string) string {
 	r.t.Helper()
-	b, err := os.ReadFile(r.path(name))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return string(b)
+	return gittest.At(r.t, r.dir).Read(name)
 }
 
 func (r *repo) remove(name string) {

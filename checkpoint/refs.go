@@ -95,22 +95,28 @@ func eachPacked(common string, fn func(ref string, h plumbing.Hash)) error {
 	return nil
 }
 
-// moveRef sets a ref to the value next if it is old now (zero: it does not
-// exist), else it returns errMoved. The new value is durable.
-func moveRef(ctx context.Context, common, name string, old, next plumbing.Hash) error {
-	unlock, err := lockRef(ctx, common, name, next.String()+"\n")
+// A refMove is a change of a ref from one value to another; zero: no such ref.
+type refMove struct {
+	name      string
+	old, next plumbing.Hash
+}
+
+// moveRef sets a ref to its next value if it has the old one now, else it
+// returns errMoved. The new value is durable.
+func moveRef(ctx context.Context, common string, m refMove) error {
+	unlock, err := lockRef(ctx, common, m.name, m.next.String()+"\n")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	now, err := readRef(common, name)
+	now, err := readRef(common, m.name)
 	if err != nil {
 		return err
 	}
-	if now != old {
-		return fmt.Errorf("moving ref %s: %w", name, errMoved)
+	if now != m.old {
+		return fmt.Errorf("moving ref %s: %w", m.name, errMoved)
 	}
-	file := filepath.Join(common, name)
+	file := filepath.Join(common, m.name)
 	// An empty folder may be left of deleted refs, as git removes it too.
 	if isDir(file) {
 		if err := os.Remove(file); err != nil {

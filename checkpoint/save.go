@@ -119,7 +119,7 @@ func (s *Store) append(ctx context.Context, ref string, r *record) error {
 	if err := s.odb.sync(); err != nil {
 		return err
 	}
-	return moveRef(ctx, s.repo.CommonDir, ref, old, r.hash)
+	return moveRef(ctx, s.repo.CommonDir, refMove{name: ref, old: old, next: r.hash})
 }
 
 // saved is the snapshot as a restore sees it.

@@ -97,7 +97,7 @@ func (c *Crew) send(ctx context.Context, e Effect) (string, error) {
 		until = pty.StateQueued
 	}
 	m := pty.Message{ID: e.ID, Kind: e.Msg, Text: e.Text, From: "orchestrator", Task: e.Task, Time: c.Now()}
-	info, err := pty.Deliver(ctx, c.Members[e.Agent].Dir, m, until, nil)
+	info, err := pty.Deliver(ctx, c.Members[e.Agent].Dir, pty.Delivery{Message: m, Until: until})
 	if err == nil && info.State == pty.StateFailed {
 		err = errors.New(info.Why)
 	}

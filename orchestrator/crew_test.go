@@ -2,13 +2,13 @@ package orchestrator
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"muntin/checkpoint"
+	"muntin/internal/gittest"
 	"muntin/internal/state"
 	"muntin/orchestrator/board"
 	"muntin/orchestrator/worktree"
@@ -18,39 +18,22 @@ import (
 type team struct {
 	*Crew
 	t    *testing.T
-	repo string
+	repo *gittest.Repo
 	todo string
-}
-
-func gitIn(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func newTeam(t *testing.T, todo string) *team {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
+	tm := &team{t: t, repo: gittest.New(t)}
+	tm.todo = tm.repo.Path("TODO.md")
+	tm.repo.Write("TODO.md", todo)
+	tm.repo.Write("base.txt", "base\n")
+	tm.repo.Commit("start")
+	repo, err := state.FindRepo(tm.repo.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(top, "repo")
-	gitIn(t, top, "init", "-q", "-b", "main", dir)
-	tm := &team{t: t, repo: dir, todo: filepath.Join(dir, "TODO.md")}
-	tm.write(dir, "TODO.md", todo)
-	tm.write(dir, "base.txt", "base\n")
-	gitIn(t, dir, "add", "-A")
-	gitIn(t, dir, "commit", "-q", "-m", "start")
-	repo, err := state.FindRepo(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := filepath.Dir(tm.repo.Dir)
 	git, err := worktree.Open(t.Context(), worktree.Options{Repo: repo, Root: filepath.Join(top, "wt"), Trash: filepath.Join(top, "trash"), Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +121,7 @@ func TestCrewClaimsAndMarksOnTheBoard(t *testing.T) {
 	if got := tm.board(); !strings.Contains(got, "- [!] first @bob ^a\n") || !strings.Contains(got, "the check failed") {
 		t.Errorf("blocked, the board is\n%s", got)
 	}
-	tm.write(tm.repo, "TODO.md", strings.Replace(tm.board(), "[!]", "[x]", 1))
+	tm.repo.Write("TODO.md", strings.Replace(tm.board(), "[!]", "[x]", 1))
 	done := tm.do(Effect{Kind: EffectMark, Task: "a", Agent: "bob", State: TaskOpen})
 	if !done.Result.OK || done.Tasks[0].State != TaskDone || !done.Tasks[1].Ready {
 		t.Errorf("what a person ticked was changed: %+v", done.Tasks)
@@ -208,10 +191,10 @@ func TestCrewMergesWhatWasChecked(t *testing.T) {
 	if !in.Result.OK || in.Result.Commit == "" {
 		t.Fatalf("%+v", in.Result)
 	}
-	if got := gitIn(t, tm.repo, "show", tm.Branch+":ada.txt"); got != "checked" {
+	if got := tm.repo.Git("show", tm.Branch+":ada.txt"); got != "checked" {
 		t.Errorf("merged %q, want what was checked", got)
 	}
-	if got := gitIn(t, tm.repo, "log", "-1", "--format=%B", worktree.AgentBranch("r", "ada")); !strings.HasPrefix(got, "Do a (^a)\n") || !strings.Contains(got, "Muntin-Agent: ada") {
+	if got := tm.repo.Git("log", "-1", "--format=%B", worktree.AgentBranch("r", "ada")); !strings.HasPrefix(got, "Do a (^a)\n") || !strings.Contains(got, "Muntin-Agent: ada") {
 		t.Errorf("the commit says %q", got)
 	}
 	if again := tm.do(Effect{Kind: EffectMerge, Task: "a", Agent: "ada", Tree: tree, Text: "Do a (^a)"}); !again.Result.OK {
@@ -224,7 +207,7 @@ func TestCrewMergesWhatWasChecked(t *testing.T) {
 	if in.Result.OK || len(in.Result.Conflicts) != 1 || in.Result.Conflicts[0] != "ada.txt" {
 		t.Errorf("%+v", in.Result)
 	}
-	before := gitIn(t, tm.repo, "rev-parse", tm.Branch)
+	before := tm.repo.Git("rev-parse", tm.Branch)
 	if in.Result.Commit != "" && in.Result.Commit != before {
 		t.Errorf("a conflict moved the branch to %s", in.Result.Commit)
 	}
@@ -253,7 +236,7 @@ func TestCrewPreparesAWorktreeForItsNextTask(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(tm.Members["bob"].WorkDir, "ada.txt")); err != nil || string(got) != "work\n" {
 		t.Errorf("bob sees %q, %v", got, err)
 	}
-	if got := gitIn(t, tm.repo, "status", "--porcelain"); got != "" {
+	if got := tm.repo.Git("status", "--porcelain"); got != "" {
 		t.Errorf("the person's own folder was changed: %s", got)
 	}
 }

@@ -13,15 +13,24 @@ import (
 	"muntin/recipes"
 )
 
+// A DiscardRequest names a run that never came up.
+type DiscardRequest struct {
+	Repo state.Repo
+	Dir  state.RepoDir // of Repo
+	Run  Run
+	Now  func() time.Time
+}
+
 // Discard removes what Up made for a run that never came up: its worktrees,
 // through the guarded removal, its branches, its checkpoints and its folder.
 // Its processes must have ended.
-func Discard(ctx context.Context, repo state.Repo, dir state.RepoDir, run Run, now func() time.Time) error {
+func Discard(ctx context.Context, d DiscardRequest) error {
+	run := d.Run
 	recipe, err := run.Recipe()
 	if err != nil {
 		return err
 	}
-	git, err := OpenGit(ctx, repo, dir, now)
+	git, err := OpenGit(ctx, d.Repo, d.Dir, d.Now)
 	if err != nil {
 		return err
 	}
@@ -33,10 +42,10 @@ func Discard(ctx context.Context, repo state.Repo, dir state.RepoDir, run Run, n
 			})
 			errs = append(errs, err)
 		}
-		errs = append(errs, checkpoint.Drop(ctx, repo.Root, CheckpointRef(run.Name, a.Name)))
+		errs = append(errs, checkpoint.Drop(ctx, d.Repo.Root, CheckpointRef(run.Name, a.Name)))
 	}
 	errs = append(errs, git.DeleteBranch(ctx, run.Branch, run.Base))
-	_ = os.Remove(dir.Worktrees(run.Name)) // stays if something is in it
+	_ = os.Remove(d.Dir.Worktrees(run.Name)) // stays if something is in it
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clearing away run %s: %w", run.Name, err)
 	}

@@ -12,9 +12,7 @@ const head = "muntin: 1\nname: x\n"
 const agents = "agents:\n  - name: a\n"
 
 // badRecipes are texts with all the problems they must give, each "line:col: text"
-// or the start of it.
-//
-//nolint:gochecknoglobals // a constant table, also the seeds of the fuzz test
+// or the start of it. They are also the seeds of the fuzz test.
 var badRecipes = []struct {
 	name string
 	src  string

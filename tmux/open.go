@@ -175,6 +175,8 @@ func (s *Server) probe(ctx context.Context) error {
 }
 
 // identity asks a server who it is. The path is last: it may hold any byte.
+//
+//nolint:gochecknoglobals // a constant
 var identity = Cmd{"display-message", "-p", "#{pid} #{start_time} #{version} #{?" + ourMark + ",1,0} #{socket_path}"}
 
 // bound returns the epoch of the server, looking for one if none is known.

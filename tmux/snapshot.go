@@ -155,6 +155,8 @@ func (s *Server) noteKeys(keys ...string) bool {
 }
 
 // rowFields are the fields of a row that come before the metadata.
+//
+//nolint:gochecknoglobals // a constant table
 var rowFields = []string{
 	"session_id", "session_name", "window_id", "window_name", "pane_id", "pane_index", "pane_active",
 	"pane_width", "pane_height", "pane_pid", "pane_dead", "pane_dead_status", "pane_dead_signal",

@@ -46,11 +46,14 @@ var (
 	ErrForeign = errors.New("not ours")
 )
 
-// Ids as tmux prints them. They mean something only within one Epoch.
 type (
-	SessionID string // "$1"
-	WindowID  string // "@1"
-	PaneID    string // "%1"
+	// A SessionID is a session's id as tmux prints it: "$1". Like the other
+	// ids it means something only within one Epoch.
+	SessionID string
+	// A WindowID is a window's id: "@1".
+	WindowID string
+	// A PaneID is a pane's id: "%1".
+	PaneID string
 )
 
 // An Epoch is the identity of one server process. Ids restart at 0 with the
@@ -101,6 +104,8 @@ func (e *CommandError) Unwrap() error {
 
 // messages maps parts of tmux's messages (3.2 to 3.7) to what they mean. The
 // last part of each target message is the target, which we know.
+//
+//nolint:gochecknoglobals // a constant table
 var messages = []struct {
 	part string
 	err  error
@@ -109,6 +114,7 @@ var messages = []struct {
 	{"error connecting to", ErrNoServer},
 	{"server exited", ErrNoServer},
 	{"lost server", ErrNoServer},
+	{"no current target", ErrNoServer}, // it has no session left and is about to exit
 	{"can't find pane", ErrNoSuchPane},
 	{"no such pane", ErrNoSuchPane},
 	{"can't find window", ErrNoSuchWindow},

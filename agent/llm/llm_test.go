@@ -35,7 +35,7 @@ func TestClassify(t *testing.T) {
 		"text: retry":       {errors.New("upstream connect error"), llm.ClassRetryable},
 		"text: overflow":    {errors.New("This model's maximum context length is 8192 tokens"), llm.ClassOverflow},
 		"text: quota first": {errors.New("rate limit: insufficient_quota"), llm.ClassQuota},
-		"text: throttled":   {errors.New("Too many tokens, please wait before trying again."), llm.ClassRetryable},
+		"text: throttled":   {errors.New("Too many tokens, please wait before trying again."), llm.ClassRetryable}, //nolint:revive // a server's words
 		"text: key":         {errors.New("Incorrect API key provided"), llm.ClassAuth},
 		"unknown":           {errors.New("boo"), llm.ClassOther},
 	}

@@ -288,7 +288,7 @@ func (l *Link) Close() error {
 	}
 	err := l.conn.Close()
 	l.mu.Unlock()
-	for range l.messages { //nolint:revive // until it is closed
+	for range l.messages { // until it is closed
 	}
 	if errors.Is(err, net.ErrClosed) {
 		return nil

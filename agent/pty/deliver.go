@@ -22,31 +22,37 @@ func (e *DeliveryError) Error() string {
 // Unwrap gives the reason: context.DeadlineExceeded, ErrLost, …
 func (e *DeliveryError) Unwrap() error { return e.Err }
 
+// A Delivery is a message and how far it is followed.
+type Delivery struct {
+	Message Message
+	Until   MessageState      // it is followed to this state, or to an end
+	OnState func(MessageInfo) // if not nil, called with each state the message reaches
+}
+
 // Deliver is the one way to send a message: it gives it to the agent's
-// supervisor and follows it until it reaches the state until, or an end, which
-// may be failed: the answer tells. While no supervisor runs the message is
-// filed for the next one, and the answer is queued, whatever until is.
-// onState, if it is not nil, is called with each state the message reaches. The error is a
-// *DeliveryError where the message was sent and could not be followed to where
-// it was wanted; it may be called again with the same message: it is not
-// delivered twice.
-func Deliver(ctx context.Context, dir state.AgentDir, m Message, until MessageState, onState func(MessageInfo)) (MessageInfo, error) {
-	if onState == nil {
-		onState = func(MessageInfo) {}
+// supervisor and follows it until it reaches the state d.Until, or an end,
+// which may be failed: the answer tells. While no supervisor runs the message
+// is filed for the next one, and the answer is queued, whatever d.Until is. The
+// error is a *DeliveryError where the message was sent and could not be
+// followed to where it was wanted; Deliver may be called again with the same
+// message: it is not delivered twice.
+func Deliver(ctx context.Context, dir state.AgentDir, d Delivery) (MessageInfo, error) {
+	if d.OnState == nil {
+		d.OnState = func(MessageInfo) {}
 	}
-	h, err := handOver(ctx, dir, m)
+	h, err := handOver(ctx, dir, d.Message)
 	if err != nil {
 		return MessageInfo{}, err
 	}
-	onState(h.info)
+	d.OnState(h.info)
 	if h.client == nil {
 		return h.info, nil
 	}
 	defer h.client.Close()
-	if reached(h.info, until) {
+	if reached(h.info, d.Until) {
 		return h.info, nil
 	}
-	return follow(ctx, h.client, dir, following{info: h.info, from: h.from, until: until, onState: onState})
+	return follow(ctx, h.client, dir, following{info: h.info, from: h.from, until: d.Until, onState: d.OnState})
 }
 
 func reached(info MessageInfo, until MessageState) bool {

@@ -77,7 +77,7 @@ func (s *supervisor) deliverLink(l *link, msg Message) {
 func (s *supervisor) deliverTyped(e *entry, msg Message) {
 	ad := s.opt.Adapter
 	if msg.Kind == KindAbort {
-		s.awaitForeground()
+		s.awaitForeground(s.work)
 		done, err := s.term.press(ad.Abort)
 		s.do(s.work, func() { s.wasTyped(msg, done, err) })
 		return
@@ -97,11 +97,11 @@ func (s *supervisor) deliverTyped(e *entry, msg Message) {
 // awaitForeground gives a shell that has just taken a command a moment to put
 // it into the foreground: an interrupt that comes before is the shell's, and
 // lost. A shell that runs nothing else is interrupted itself.
-func (s *supervisor) awaitForeground() {
+func (s *supervisor) awaitForeground(ctx context.Context) {
 	if !s.opt.Adapter.Foreground {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.work, pollForeground)
+	ctx, cancel := context.WithTimeout(ctx, pollForeground)
 	defer cancel()
 	for s.term.foreground() == s.child.pid && wait(ctx, 5*time.Millisecond) == nil {
 	}
@@ -216,23 +216,25 @@ func (s *supervisor) checkpoint(cause CheckpointCause) {
 			req.Entry = t.end.Entry
 		}
 	}
-	s.wg.Go(func() {
-		// Not the deliveries' context: the last turn's checkpoint is taken
-		// after the agent has ended.
-		base := context.WithoutCancel(s.work)
-		ctx, cancel := context.WithTimeout(base, s.opt.CheckpointTimeout)
-		defer cancel()
-		info, err := s.opt.Checkpoints.Save(ctx, req)
-		s.do(base, func() {
-			if err != nil {
-				s.log.Error("taking a checkpoint", "turn", req.Turn, "error", err)
-				s.apply(s.m.checkpointed(nil, err.Error()))
-				return
-			}
-			if info.Cause == "" {
-				info.Cause = string(cause)
-			}
-			s.apply(s.m.checkpointed(&info, ""))
-		})
+	s.wg.Go(func() { s.saveCheckpoint(s.work, req) })
+}
+
+func (s *supervisor) saveCheckpoint(work context.Context, req CheckpointRequest) {
+	// The last turn's checkpoint is taken after the agent has ended, and with
+	// it the deliveries' context.
+	base := context.WithoutCancel(work)
+	ctx, cancel := context.WithTimeout(base, s.opt.CheckpointTimeout)
+	defer cancel()
+	info, err := s.opt.Checkpoints.Save(ctx, req)
+	s.do(base, func() {
+		if err != nil {
+			s.log.Error("taking a checkpoint", "turn", req.Turn, "error", err)
+			s.apply(s.m.checkpointed(nil, err.Error()))
+			return
+		}
+		if info.Cause == "" {
+			info.Cause = string(req.Cause)
+		}
+		s.apply(s.m.checkpointed(&info, ""))
 	})
 }

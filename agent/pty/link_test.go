@@ -195,7 +195,7 @@ func TestKilledSupervisorLink(t *testing.T) {
 		if m.ID == running.ID {
 			until = StateAccepted
 		}
-		if _, err := Deliver(testContext(t), dir, m, until, nil); err != nil {
+		if _, err := Deliver(testContext(t), dir, Delivery{Message: m, Until: until}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,18 +210,18 @@ func TestKilledSupervisorLink(t *testing.T) {
 	waitGone(t, start.Start.ChildPID)
 
 	down := prompt("filed") // no supervisor: it is filed
-	if info, err := Deliver(testContext(t), dir, down, StateDone, nil); err != nil || info.State != StateQueued {
+	if info, err := Deliver(testContext(t), dir, Delivery{Message: down, Until: StateDone}); err != nil || info.State != StateQueued {
 		t.Fatalf("%+v, %v", info, err)
 	}
 	o.Env = o.Env[:2]
 	second := startProcess(t, o)
 	c = dialWhenUp(t, dir, second.done)
 	for _, m := range []Message{waiting, down} {
-		if info, err := Deliver(testContext(t), dir, m, StateAccepted, nil); err != nil || !info.State.Reached(StateAccepted) {
+		if info, err := Deliver(testContext(t), dir, Delivery{Message: m, Until: StateAccepted}); err != nil || !info.State.Reached(StateAccepted) {
 			t.Fatalf("%s: %+v, %v", m.Text, info, err)
 		}
 	}
-	info, err := Deliver(testContext(t), dir, running, StateDone, nil)
+	info, err := Deliver(testContext(t), dir, Delivery{Message: running, Until: StateDone})
 	if err != nil || info.State != StateFailed || info.Why != whyAccepted {
 		t.Errorf("the one it was working on: %+v, %v", info, err)
 	}
@@ -281,7 +281,7 @@ func TestKilledSupervisorTyped(t *testing.T) {
 	first := startProcess(t, o)
 	dialWhenUp(t, dir, first.done)
 	typed := prompt("typed once")
-	if _, err := Deliver(testContext(t), dir, typed, StateQueued, nil); err != nil {
+	if _, err := Deliver(testContext(t), dir, Delivery{Message: typed, Until: StateQueued}); err != nil {
 		t.Fatal(err)
 	}
 	waitFile(t, log, typed.Text)
@@ -293,12 +293,12 @@ func TestKilledSupervisorTyped(t *testing.T) {
 	o.Adapter.SubmitDelay = time.Millisecond
 	second := startProcess(t, o)
 	dialWhenUp(t, dir, second.done)
-	info, err := Deliver(testContext(t), dir, typed, StateDone, nil)
+	info, err := Deliver(testContext(t), dir, Delivery{Message: typed, Until: StateDone})
 	if err != nil || info.State != StateFailed || info.Why != whyTyped {
 		t.Errorf("%+v, %v", info, err)
 	}
 	other := prompt("another")
-	if info, err := Deliver(testContext(t), dir, other, StateAccepted, nil); err != nil || !info.State.Reached(StateAccepted) {
+	if info, err := Deliver(testContext(t), dir, Delivery{Message: other, Until: StateAccepted}); err != nil || !info.State.Reached(StateAccepted) {
 		t.Errorf("%+v, %v", info, err)
 	}
 	data, err := os.ReadFile(log)

@@ -412,7 +412,7 @@ func (p *pane) ready() {
 func (p *pane) send(m Message, until MessageState) MessageInfo {
 	p.t.Helper()
 	p.client()
-	info, err := Deliver(testContext(p.t), p.dir, m, until, nil)
+	info, err := Deliver(testContext(p.t), p.dir, Delivery{Message: m, Until: until})
 	if err != nil {
 		p.t.Fatalf("sending %q: %v; the pane shows:\n%q", m.Text, err, p.screen.String())
 	}

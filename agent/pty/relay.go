@@ -17,13 +17,16 @@ const (
 	fenceLimit = time.Second
 )
 
+// paneFiles are the terminal of the pane, nil where it has none.
+type paneFiles struct{ in, out *os.File }
+
 // A relay carries bytes between the pane's terminal and the inner pty, and
 // shows them to the recording and the terminal's counters on their way.
 type relay struct {
-	in, out *os.File // nil where the pane has none
-	t       *terminal
-	rec     *recorder
-	enter   func(mark int64) // a person pressed Enter
+	paneFiles
+	t     *terminal
+	rec   *recorder
+	enter func(mark int64) // a person pressed Enter
 
 	raw     *term.State
 	wakeR   *os.File // readable when the input pump must end
@@ -38,17 +41,17 @@ type relay struct {
 }
 
 // startRelay puts the pane's terminal into raw mode and begins to relay.
-func startRelay(in, out *os.File, t *terminal, rec *recorder, enter func(int64)) (*relay, error) {
+func startRelay(pane paneFiles, t *terminal, rec *recorder, enter func(int64)) (*relay, error) {
 	r := &relay{
-		in: in, out: out, t: t, rec: rec, enter: enter,
+		paneFiles: pane, t: t, rec: rec, enter: enter,
 		inDone: make(chan struct{}), outDone: make(chan struct{}), fenced: make(chan struct{}),
 	}
 	var err error
 	if r.wakeR, r.wakeW, err = os.Pipe(); err != nil {
 		return nil, err
 	}
-	if isTerminal(in) {
-		if r.raw, err = term.MakeRaw(int(in.Fd())); err != nil {
+	if isTerminal(r.in) {
+		if r.raw, err = term.MakeRaw(int(r.in.Fd())); err != nil {
 			return nil, errors.Join(err, r.wakeR.Close(), r.wakeW.Close())
 		}
 	}
@@ -59,9 +62,9 @@ func startRelay(in, out *os.File, t *terminal, rec *recorder, enter func(int64))
 
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// paneSize is the size of the pane's terminal, 80x24 where there is none.
-func paneSize(files ...*os.File) unix.Winsize {
-	for _, f := range files {
+// size is what the terminal has, 80x24 where there is none.
+func (p paneFiles) size() unix.Winsize {
+	for _, f := range []*os.File{p.in, p.out} {
 		if f == nil {
 			continue
 		}
@@ -74,7 +77,7 @@ func paneSize(files ...*os.File) unix.Winsize {
 
 // resize gives the child the size of the pane.
 func (r *relay) resize() error {
-	size := paneSize(r.in, r.out)
+	size := r.size()
 	r.rec.resize(int(size.Col), int(size.Row))
 	return r.t.resize(size)
 }

@@ -26,7 +26,9 @@ func TestShellTurn(t *testing.T) {
 	m := prompt("echo hello-$((6*7)); echo two\necho three")
 	m.Task = "T1"
 	p.ready()
-	info, err := Deliver(testContext(t), p.dir, m, StateDone, func(i MessageInfo) { states = append(states, i.State) })
+	info, err := Deliver(testContext(t), p.dir, Delivery{
+		Message: m, Until: StateDone, OnState: func(i MessageInfo) { states = append(states, i.State) },
+	})
 	if err != nil {
 		t.Fatalf("%v\n%q", err, p.screen.String())
 	}

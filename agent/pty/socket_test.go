@@ -177,7 +177,7 @@ func TestDeliverDeadline(t *testing.T) {
 	p.send(prompt("wait"), StateAccepted)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	_, err := Deliver(ctx, p.dir, prompt("later"), StateAccepted, nil)
+	_, err := Deliver(ctx, p.dir, Delivery{Message: prompt("later"), Until: StateAccepted})
 	var short *DeliveryError
 	if !errors.As(err, &short) || !errors.Is(err, context.DeadlineExceeded) || short.Info.State != StateQueued {
 		t.Errorf("%v", err)

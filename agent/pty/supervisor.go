@@ -123,7 +123,7 @@ func (s *supervisor) open() (err error) {
 	if s.rec, err = openRecorder(s.opt.Dir.Screen(), s.opt.RecordCap, s.opt.Redact); err != nil {
 		return err
 	}
-	size := paneSize(s.opt.In, s.opt.Out)
+	size := s.paneFiles().size()
 	s.rec.resize(int(size.Col), int(size.Row))
 	if s.term, err = openTerminal(size); err != nil {
 		return fmt.Errorf("opening a pty: %w", err)
@@ -144,7 +144,7 @@ func (s *supervisor) start() (err error) {
 	cmd.Dir, cmd.Env = s.opt.WorkDir, s.opt.Env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.term.slave, s.term.slave, s.term.slave
 	enter := func(mark int64) { offer(s.enters, mark) }
-	if s.relay, err = startRelay(s.opt.In, s.opt.Out, s.term, s.rec, enter); err != nil {
+	if s.relay, err = startRelay(s.paneFiles(), s.term, s.rec, enter); err != nil {
 		return fmt.Errorf("preparing the pane's terminal: %w", err)
 	}
 	if s.child, err = startChild(cmd); err != nil {
@@ -156,6 +156,8 @@ func (s *supervisor) start() (err error) {
 	s.server.serve()
 	return nil
 }
+
+func (s *supervisor) paneFiles() paneFiles { return paneFiles{in: s.opt.In, out: s.opt.Out} }
 
 func offer[T any](ch chan T, v T) {
 	select {

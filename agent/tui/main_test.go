@@ -131,7 +131,7 @@ func run(t *testing.T, change func(*setup)) *ui {
 	t.Cleanup(func() {
 		cancel()
 		u.in.Close()
-		u.ended()
+		_ = u.ended() // the test looks at it, if it is of interest
 		u.agent.Close()
 	})
 	return u

@@ -138,7 +138,7 @@ func (s *screen) toolEnd(b *strings.Builder, e agent.Event) {
 		case e.ToolName == "edit" && strings.HasPrefix(l, "-"):
 			style = s.theme.Bad
 		}
-		s.line(b, paint(style, "  "+term.CleanLine(l)))
+		s.line(b, term.Paint(style, "  "+term.CleanLine(l)))
 	}
 }
 

@@ -154,7 +154,7 @@ func (s *screen) put(b *strings.Builder, text string, style lipgloss.Style) {
 			s.inLine = false
 		}
 		if l != "" {
-			b.WriteString(paint(style, l))
+			b.WriteString(term.Paint(style, l))
 			s.inLine, s.blank = true, false
 		}
 	}
@@ -214,9 +214,4 @@ func (s *screen) footer(o harness.Outcome, err error) {
 func (s *screen) leave() error {
 	s.write(s.fresh)
 	return s.failed()
-}
-
-// paint styles one line. Tabs stay tabs.
-func paint(style lipgloss.Style, line string) string {
-	return style.TabWidth(lipgloss.NoTabConversion).Render(line)
 }

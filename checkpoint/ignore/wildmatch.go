@@ -20,6 +20,14 @@ type flags struct {
 	pathname bool // "*" and "?" do not match a slash
 }
 
+// lower makes c ready to be compared.
+func (f flags) lower(c byte) byte {
+	if f.fold {
+		return lower(c)
+	}
+	return c
+}
+
 // at returns s[i], or 0 behind its end: patterns and paths hold no NUL.
 func at(s string, i int) byte {
 	if i < len(s) {
@@ -35,9 +43,7 @@ func wildmatch(p, text string, f flags) result {
 		if tc == 0 && pc != '*' {
 			return abortAll
 		}
-		if f.fold {
-			pc, tc = lower(pc), lower(tc)
-		}
+		pc, tc = f.lower(pc), f.lower(tc)
 		switch pc {
 		case '?':
 			if f.pathname && tc == '/' {
@@ -115,14 +121,11 @@ func starRest(rest, text string, cross bool, f flags) result {
 	literal := !strings.ContainsRune(`*?[\`, rune(rest[0]))
 	for j := 0; j < len(text); j++ {
 		if literal {
-			want := rest[0]
-			if f.fold {
-				want = lower(want)
-			}
-			for j < len(text) && (cross || text[j] != '/') && !same(text[j], want, f) {
+			want := f.lower(rest[0])
+			for j < len(text) && (cross || text[j] != '/') && f.lower(text[j]) != want {
 				j++
 			}
-			if j == len(text) || !same(text[j], want, f) {
+			if j == len(text) || f.lower(text[j]) != want {
 				return noMatch
 			}
 		}
@@ -135,13 +138,6 @@ func starRest(rest, text string, cross bool, f flags) result {
 		}
 	}
 	return abortAll
-}
-
-func same(c, want byte, f flags) bool {
-	if f.fold {
-		c = lower(c)
-	}
-	return c == want
 }
 
 // class matches c against the bracket expression at p[i]. It returns the
@@ -160,18 +156,13 @@ func class(p string, i int, c byte, f flags) (end int, ok bool) {
 		case pc == 0:
 			return -1, false
 		case pc == '\\':
-			i++
-			if pc = at(p, i); pc == 0 {
+			if pc, i = member(p, i); pc == 0 {
 				return -1, false
 			}
 			matched = matched || c == pc
 		case pc == '-' && prev != 0 && at(p, i+1) != 0 && at(p, i+1) != ']':
-			i++
-			if pc = at(p, i); pc == '\\' {
-				i++
-				if pc = at(p, i); pc == 0 {
-					return -1, false
-				}
+			if pc, i = member(p, i+1); pc == 0 {
+				return -1, false
 			}
 			matched = matched || inRange(c, prev, pc, f)
 			pc = 0
@@ -192,6 +183,15 @@ func class(p string, i int, c byte, f flags) (end int, ok bool) {
 		i++
 	}
 	return i, matched != negated
+}
+
+// member is the byte of a bracket expression at p[i], where a backslash stands
+// for the byte behind it, and its place. It is 0 behind the end of p.
+func member(p string, i int) (c byte, place int) {
+	if at(p, i) == '\\' {
+		i++
+	}
+	return at(p, i), i
 }
 
 func inRange(c, from, to byte, f flags) bool {

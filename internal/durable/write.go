@@ -25,7 +25,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer f.Cleanup()
+	defer func() { _ = f.Cleanup() }() // nothing after the rename; a temp file that stays does no harm
 	if _, err := f.Write(data); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

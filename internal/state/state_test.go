@@ -3,21 +3,12 @@ package state
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-}
+	"muntin/internal/gittest"
+)
 
 func TestFindRepo(t *testing.T) {
 	t.Parallel()
@@ -26,11 +17,11 @@ func TestFindRepo(t *testing.T) {
 		t.Fatal(err)
 	}
 	main, linked, bare := filepath.Join(top, "proj"), filepath.Join(top, "linked"), filepath.Join(top, "lib.git")
-	git(t, top, "init", "-q", main)
-	git(t, main, "commit", "-q", "--allow-empty", "-m", "x")
-	git(t, main, "worktree", "add", "-q", linked)
-	git(t, top, "clone", "-q", "--bare", main, bare)
-	git(t, bare, "worktree", "add", "-q", filepath.Join(top, "of-bare"))
+	made := gittest.Init(t, main)
+	made.Commit("start")
+	made.Git("worktree", "add", "-q", linked)
+	made.Git("clone", "-q", "--bare", main, bare)
+	gittest.At(t, bare).Git("worktree", "add", "-q", filepath.Join(top, "of-bare"))
 	sub := filepath.Join(linked, "a", "b")
 	if err := os.MkdirAll(sub, 0o755); err != nil {
 		t.Fatal(err)

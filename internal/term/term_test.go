@@ -41,6 +41,17 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
+func TestPaint(t *testing.T) {
+	t.Parallel()
+	style := DefaultTheme().Good
+	if got, want := Paint(style, "\ta\tb"), "\x1b[32m\ta\tb\x1b[m"; got != want {
+		t.Errorf("Paint: %q, want %q", got, want)
+	}
+	if got := style.Render("\ta\tb"); strings.Contains(got, "\t") {
+		t.Errorf("the style itself keeps tabs too: %q", got)
+	}
+}
+
 func TestTable(t *testing.T) {
 	t.Parallel()
 	theme := DefaultTheme()

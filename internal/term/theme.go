@@ -38,3 +38,9 @@ func DefaultTheme() Theme {
 		Border:  lipgloss.BrightBlack,
 	}
 }
+
+// Paint styles one line. Tabs stay tabs, which a style by itself would make
+// spaces.
+func Paint(style lipgloss.Style, line string) string {
+	return style.TabWidth(lipgloss.NoTabConversion).Render(line)
+}

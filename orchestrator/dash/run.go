@@ -118,21 +118,22 @@ func feed(ctx context.Context, views <-chan View, send func(tea.Msg)) {
 		case <-hold.C:
 			holding = false
 		case v, ok := <-views:
+			if !ok && newest != nil {
+				send(*newest)
+			}
 			if !ok {
-				if newest != nil {
-					send(*newest)
-				}
 				send(tea.Quit())
 				return
 			}
 			newest = &v
-			if v.working() != ticking {
-				ticking = v.working()
+			working := v.working()
+			switch {
+			case working && !ticking:
+				second.Reset(time.Second)
+			case !working:
 				second.Stop()
-				if ticking {
-					second.Reset(time.Second)
-				}
 			}
+			ticking = working
 		}
 		if newest != nil && !holding {
 			send(*newest)

@@ -336,7 +336,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s, %v: %v", tt.goos, tt.err, err)
 		}
 	}
-	if err := explainFor("linux", syscall.EACCES); err != syscall.EACCES {
+	if err := explainFor("linux", syscall.EACCES); err != syscall.EACCES { //nolint:errorlint // it is not wrapped
 		t.Errorf("another error became %v", err)
 	}
 }

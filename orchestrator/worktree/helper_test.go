@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"muntin/internal/gittest"
 	"muntin/internal/state"
 )
 
@@ -23,13 +24,6 @@ type fixture struct {
 	dir  string // the main worktree
 	base string // the temp folder of everything
 	m    *Manager
-}
-
-var testEnv = []string{ //nolint:gochecknoglobals // a constant
-	"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
-	"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.org",
-	"GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.org",
-	"GIT_ALLOW_PROTOCOL=file",
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -88,7 +82,7 @@ func (f *fixture) git(dir string, args ...string) string {
 
 func (f *fixture) tryGit(dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(f.t.Context(), "git", args...)
-	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), testEnv...), env...)
+	cmd.Dir, cmd.Env = dir, append(gittest.Env(), env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

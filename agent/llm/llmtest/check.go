@@ -127,7 +127,7 @@ func (c *eventChecker) terminal(e llm.Event) error {
 	}
 	failed := e.Message.StopReason == llm.StopError || e.Message.StopReason == llm.StopAborted
 	if failed != (e.Type == llm.EventError) || failed != (e.Err != nil) {
-		return fmt.Errorf("stop reason %s, error %v", e.Message.StopReason, e.Err)
+		return fmt.Errorf("stop reason %s, error %v", e.Message.StopReason, e.Err) //nolint:errorlint // it is no cause, and may be nil
 	}
 	if e.Message.Content == nil {
 		return errors.New("the content is nil, which is null in JSON")

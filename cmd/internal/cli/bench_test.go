@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"muntin/agent/llm/llmtest"
+	"muntin/internal/gittest"
 )
 
 // These benchmarks run the real binary against the raw floor of what it does,
@@ -104,7 +105,7 @@ func BenchmarkUp10(b *testing.B) {
 	env := append(os.Environ(), "XDG_STATE_HOME="+home+"/state", "XDG_RUNTIME_DIR="+home, "MUNTIN_TMUX_SOCKET="+home+"/t.sock",
 		"LC_ALL=C.UTF-8", "MUNTIN_SCRIPT_SPEED=0", "GIT_CONFIG_GLOBAL=/dev/null")
 	repo := filepath.Join(home, "repo")
-	benchRepo(b, repo, env)
+	benchRepo(b, repo)
 	write(b, filepath.Join(home, "ten.yaml"), "muntin: 1\nname: ten\nmodel: scripted/demo\nagents:\n  - {name: a, role: idle, count: 10}\n")
 	floorScript := `set -e
 tmux -f /dev/null -S "$1/floor.sock" new-session -d -s floor -x 200 -y 50
@@ -149,7 +150,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 	}
 	muntin := buildMuntin(b)
 	dir := b.TempDir()
-	benchRepo(b, filepath.Join(dir, "repo"), os.Environ())
+	benchRepo(b, filepath.Join(dir, "repo"))
 	var pid int
 	var list []time.Duration
 	server := llmtest.NewServer(llmtest.Script{Choose: func(int, llmtest.Request) llmtest.Reply {
@@ -186,7 +187,7 @@ func BenchmarkIdle(b *testing.B) {
 	repo := filepath.Join(home, "repo")
 	env := append(os.Environ(), "XDG_STATE_HOME="+home+"/state", "XDG_RUNTIME_DIR="+home, "MUNTIN_TMUX_SOCKET="+home+"/t.sock",
 		"LC_ALL=C.UTF-8", "OPENAI_BASE_URL="+server.URL, "OPENAI_API_KEY=none")
-	benchRepo(b, repo, env)
+	benchRepo(b, repo)
 	write(b, filepath.Join(home, "one.yaml"), "muntin: 1\nname: one\nagents:\n  - {name: a, role: idle, model: openai/m}\n")
 	command := func(argv ...string) *exec.Cmd {
 		cmd := exec.Command(muntin, argv...)
@@ -230,21 +231,13 @@ func shortDir(b *testing.B) string {
 }
 
 // benchRepo makes a repository of 500 small files in 25 folders.
-func benchRepo(b *testing.B, dir string, env []string) {
+func benchRepo(b *testing.B, dir string) {
 	b.Helper()
+	repo := gittest.Init(b, dir)
 	for i := range 500 {
-		write(b, filepath.Join(dir, fmt.Sprintf("d%02d", i%25), fmt.Sprintf("f%03d.txt", i)), strings.Repeat(fmt.Sprintln("line", i), 200))
+		repo.Write(filepath.Join(fmt.Sprintf("d%02d", i%25), fmt.Sprintf("f%03d.txt", i)), strings.Repeat(fmt.Sprintln("line", i), 200))
 	}
-	for _, args := range [][]string{
-		{"init", "-q", "-b", "main"}, {"add", "-A"},
-		{"-c", "user.name=b", "-c", "user.email=b@example.com", "commit", "-q", "-m", "start"},
-	} {
-		cmd := exec.Command("git", args...)
-		cmd.Dir, cmd.Env = dir, env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	repo.Commit("start")
 }
 
 func write(b *testing.B, path, text string) {

@@ -19,7 +19,7 @@ func readAll(src io.Reader, limit int) (events []event, err error) {
 	for {
 		e, err := r.Next()
 		if err != nil {
-			if err == io.EOF {
+			if err == io.EOF { //nolint:errorlint // only the clean end, not one within an error
 				err = nil
 			}
 			return events, err

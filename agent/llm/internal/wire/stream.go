@@ -44,7 +44,7 @@ func Open(ctx context.Context, c Call) (*Stream, error) {
 	s := &Stream{ctx: ctx, cancel: cancel, dog: &watchdog{cancel: cancel}, idle: limits.Idle, secrets: c.Secrets}
 	s.dog.set("no connection", limits.Connect)
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { s.dog.set("no answer", limits.FirstEvent) }}
-	resp, err := c.Client.Do(c.Request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err := c.Client.Do(c.Request.WithContext(httptrace.WithClientTrace(ctx, trace))) //nolint:bodyclose // Close does
 	if err != nil {
 		err = s.fail(err)
 		s.Close()
