@@ -57,8 +57,20 @@ func Run(ctx context.Context, a *app.App, args []string) (code int) {
 	if err == nil {
 		return app.ExitOK
 	}
+	err = typed(err)
 	report(a, cmd, err)
 	return app.Code(err)
+}
+
+// typed marks the errors that cobra makes of a wrong command line, which have
+// no type of their own.
+func typed(err error) error {
+	for _, start := range []string{"unknown command", "if any flags in the group", "required flag"} {
+		if strings.HasPrefix(err.Error(), start) {
+			return app.Usage("%w", err)
+		}
+	}
+	return err
 }
 
 func newApp() (*app.App, error) {
@@ -170,8 +182,7 @@ func report(a *app.App, cmd *cobra.Command, err error) {
 		fmt.Fprintf(a.Streams.Err, "%s %s\n", a.Theme.Dim.Render("   try:"), hint)
 	}
 	var exit *app.ExitError
-	unknown := strings.HasPrefix(err.Error(), "unknown command")
-	if unknown || errors.As(err, &exit) && exit.Code == app.ExitUsage && app.HintOf(err) == "" {
+	if errors.As(err, &exit) && exit.Code == app.ExitUsage && app.HintOf(err) == "" {
 		fmt.Fprintf(a.Streams.Err, "%s %s --help\n", a.Theme.Dim.Render("   see:"), cmd.CommandPath())
 	}
 }

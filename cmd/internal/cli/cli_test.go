@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -62,5 +63,20 @@ func TestAPanicIsAnInternalError(t *testing.T) {
 	log, err := os.ReadFile(a.Layout.State + "/crash.log")
 	if err != nil || !strings.Contains(string(log), "goroutine") {
 		t.Errorf("the log: %q, %v", log, err)
+	}
+}
+
+func TestUsageErrorsHaveTheirExitCode(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"nosuch", "todo nosuch", "up", "up a b", "ls extra", "ls --nosuch", "logs ada --json --screen", "send", "rollback ada"} {
+		a, out := testApp()
+		a.Layout.State = t.TempDir()
+		a.Signals = func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
+		if code := Run(t.Context(), a, strings.Fields(line)); code != app.ExitUsage {
+			t.Errorf("muntin %s: exit code %d, want %d\n%s", line, code, app.ExitUsage, out)
+		}
+		if !strings.Contains(out.String(), "--help") {
+			t.Errorf("muntin %s does not point to the help: %s", line, out)
+		}
 	}
 }

@@ -26,12 +26,7 @@ func NewPane(a *app.App) *cobra.Command {
 		Use:    "pane <run> <agent>",
 		Short:  "The supervisor of one agent (started by muntin in a pane)",
 		Hidden: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return app.Usage("want a run and an agent, got %d arguments", len(args))
-			}
-			return nil
-		},
+		Args:   app.Args(2, 2, "a run and an agent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := a.Run(args[0])
 			if err != nil {

@@ -4,9 +4,7 @@ package checkpoint
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +22,7 @@ func NewCmd(a *app.App) *cobra.Command {
 		Use:     "checkpoint",
 		Aliases: []string{"cp"},
 		Short:   "List and compare the checkpoints of an agent's turns",
-		Args:    cobra.NoArgs,
+		Args:    cobra.ArbitraryArgs, RunE: app.Subcommand,
 	}
 	cmd.AddCommand(newLs(a), newDiff(a))
 	return cmd
@@ -36,7 +34,7 @@ func newLs(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls <agent>",
 		Short: "List an agent's checkpoints, newest first",
-		Args:  between(1, 1, "an agent"),
+		Args:  app.Args(1, 1, "an agent"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			store, _, err := open(ctx, a, run, args[0])
 			if err != nil {
@@ -47,7 +45,7 @@ func newLs(a *app.App) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(a.Streams.Out, list)
+				return a.PrintJSON(list)
 			}
 			return printList(a, args[0], list)
 		}),
@@ -94,7 +92,7 @@ func newDiff(a *app.App) *cobra.Command {
 		Long: "Compare two checkpoints of an agent. Name them as #7 or 7 (its number), turn:3 or\n" +
 			"a commit. With one, it is compared with the files as they are now; with none, the\n" +
 			"newest is compared with the one before it.",
-		Args: between(1, 3, "an agent and up to two checkpoints"),
+		Args: app.Args(1, 3, "an agent and up to two checkpoints"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			store, _, err := open(ctx, a, run, args[0])
 			if err != nil {
@@ -110,7 +108,7 @@ func newDiff(a *app.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printJSON(a.Streams.Out, diffJSON{From: from, To: to, Changes: changes})
+				return a.PrintJSON(diffJSON{From: from, To: to, Changes: changes})
 			case stat:
 				changes, err := store.Diff(ctx, from, to)
 				if err != nil {
@@ -206,19 +204,4 @@ func workDirOf(run orchestrator.Run, dir state.AgentDir) (string, error) {
 	return orchestrator.WorkDir(run.Dir, run.Root, recipes.Agent{Name: dir.Name, Isolation: recipes.IsolationWorktree}), nil
 }
 
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
 func short(commit string) string { return commit[:min(len(commit), 8)] }
-
-func between(low, high int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < low || len(args) > high {
-			return app.Usage("want %s, got %d arguments", what, len(args))
-		}
-		return nil
-	}
-}

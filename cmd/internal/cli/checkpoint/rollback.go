@@ -35,7 +35,7 @@ func NewRollback(a *app.App) *cobra.Command {
 			"the state before the first. Any other checkpoint is named as #7 or by its commit.\n" +
 			"The present state is saved first, so `muntin undo` takes the rollback back. Ignored\n" +
 			"files are not touched. An agent that is working is left alone.",
-		Args: between(2, 2, "an agent and a turn"),
+		Args: app.Args(2, 2, "an agent and a turn"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			store, r, err := open(ctx, a, run, args[0])
 			if err != nil {
@@ -117,7 +117,7 @@ func NewUndo(a *app.App) *cobra.Command {
 		Use:   "undo [agent]",
 		Short: "Take the last rollback back",
 		Long:  "Take back the last rollback, of the agent named or of the whole run. An undo is a\nrollback too: a second undo takes it back.",
-		Args:  between(0, 1, "at most an agent"),
+		Args:  app.Args(0, 1, "at most an agent"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			r, err := a.Run(run)
 			if err != nil {
@@ -189,7 +189,7 @@ type restored struct {
 
 func (r restored) tell(a *app.App, asJSON bool) error {
 	if asJSON {
-		return printJSON(a.Streams.Out, restoredJSON{Run: r.run, Agent: r.agent, Report: r.report})
+		return a.PrintJSON(restoredJSON{Run: r.run, Agent: r.agent, Report: r.report})
 	}
 	t := a.Theme
 	fmt.Fprintf(a.Streams.Out, "%s the files of %s are as they were %s: %d written, %d deleted\n",

@@ -40,7 +40,7 @@ func NewCmd(a *app.App) *cobra.Command {
 			"is real: tools, shell commands, checks, git, panes. On a terminal the run is shown\n" +
 			"(prefix d detaches, the run goes on); without one the demo waits for its end, and\n" +
 			"exits with 0 only if every task is done and the merged program passes its tests.",
-		Args: cobra.NoArgs,
+		Args: app.Args(0, 0, ""),
 		RunE: a.Interruptible(func(ctx context.Context, _ []string) error {
 			return demo(ctx, o)
 		}),

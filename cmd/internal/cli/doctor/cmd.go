@@ -4,7 +4,6 @@ package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -36,13 +35,11 @@ func NewCmd(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check this machine, and say what to do where it is not well",
 		Long: "Check versions, the terminal, disk space, system limits and paths. The exit status\nis 1 when something is bad enough that muntin cannot work.",
-		Args: cobra.NoArgs,
+		Args: app.Args(0, 0, ""),
 		RunE: a.Interruptible(func(ctx context.Context, _ []string) error {
 			findings := examine(ctx, a)
 			if asJSON {
-				enc := json.NewEncoder(a.Streams.Out)
-				enc.SetIndent("", "  ")
-				if err := enc.Encode(findings); err != nil {
+				if err := a.PrintJSON(findings); err != nil {
 					return err
 				}
 			} else {

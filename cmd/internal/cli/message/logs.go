@@ -34,12 +34,7 @@ func NewLogs(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs <agent>",
 		Short: "What an agent did: turns, tools, checkpoints, messages",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return app.Usage("want an agent, got %d arguments", len(args))
-			}
-			return nil
-		},
+		Args:  app.Args(1, 1, "an agent"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			o.Agent = args[0]
 			return logs(ctx, o)

@@ -3,7 +3,6 @@ package message
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -194,9 +193,7 @@ func (o SendOptions) outcome(res sent, until pty.MessageState, err error) error 
 		err = fmt.Errorf("%w: the message to %s is %s", pty.ErrNotRunning, o.Agent, res.State)
 	}
 	if o.JSON {
-		enc := json.NewEncoder(a.Streams.Out)
-		enc.SetIndent("", "  ")
-		if jsonErr := enc.Encode(res); jsonErr != nil {
+		if jsonErr := a.PrintJSON(res); jsonErr != nil {
 			return jsonErr
 		}
 		if err != nil {

@@ -3,7 +3,6 @@ package recipe
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ import (
 
 // NewCmd makes `muntin recipe`.
 func NewCmd(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "recipe", Short: "List, show and check recipes", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "recipe", Short: "List, show and check recipes", Args: cobra.ArbitraryArgs, RunE: app.Subcommand}
 	cmd.AddCommand(newLs(a), newShow(a), newValidate(a))
 	return cmd
 }
@@ -24,13 +23,11 @@ func NewCmd(a *app.App) *cobra.Command {
 func newLs(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "ls", Short: "List the built-in recipes", Args: cobra.NoArgs,
+		Use: "ls", Short: "List the built-in recipes", Args: app.Args(0, 0, ""),
 		RunE: a.Interruptible(func(context.Context, []string) error {
 			list := recipes.Builtins()
 			if asJSON {
-				enc := json.NewEncoder(a.Streams.Out)
-				enc.SetIndent("", "  ")
-				return enc.Encode(list)
+				return a.PrintJSON(list)
 			}
 			table := term.NewTable("NAME", "WHAT IT IS FOR")
 			for _, info := range list {
@@ -45,7 +42,7 @@ func newLs(a *app.App) *cobra.Command {
 
 func newShow(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "show <recipe>", Short: "Print a recipe with its defaults filled in", Args: one,
+		Use: "show <recipe>", Short: "Print a recipe with its defaults filled in", Args: app.Args(1, 1, "a recipe"),
 		RunE: a.Interruptible(func(_ context.Context, args []string) error {
 			recipe, err := find(a, args[0])
 			if err != nil {
@@ -63,7 +60,7 @@ func newShow(a *app.App) *cobra.Command {
 
 func newValidate(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "validate <recipe>", Short: "Check a recipe and tell every mistake with its place", Args: one,
+		Use: "validate <recipe>", Short: "Check a recipe and tell every mistake with its place", Args: app.Args(1, 1, "a recipe"),
 		RunE: a.Interruptible(func(_ context.Context, args []string) error {
 			recipe, err := find(a, args[0])
 			if err != nil {
@@ -82,11 +79,4 @@ func find(a *app.App, name string) (*recipes.Recipe, error) {
 		root = repo.Root
 	}
 	return recipes.Find(name, root)
-}
-
-func one(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return app.Usage("want a recipe, got %d arguments", len(args))
-	}
-	return nil
 }

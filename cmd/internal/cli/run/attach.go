@@ -22,7 +22,7 @@ func NewAttach(a *app.App) *cobra.Command {
 		Short: "Watch a run: the board and the agents' panes",
 		Long: "Show a run's tmux session on this terminal. Inside that tmux server the client\n" +
 			"switches to it. The run goes on when you detach (prefix d).",
-		Args: maxArgs(1, "the run"),
+		Args: app.Args(0, 1, "at most a run"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			run, err := a.Run(first(args))
 			if err != nil {
@@ -75,13 +75,4 @@ func first(args []string) string {
 		return ""
 	}
 	return args[0]
-}
-
-func maxArgs(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > n {
-			return app.Usage("want at most %s, got %d arguments", what, len(args))
-		}
-		return nil
-	}
 }

@@ -25,7 +25,7 @@ func NewDown(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down [run]",
 		Short: "End a run's agents; worktrees, checkpoints and logs stay",
-		Args:  maxArgs(1, "the run"),
+		Args:  app.Args(0, 1, "at most a run"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			if all && len(args) > 0 {
 				return app.Usage("name a run or say --all, not both")

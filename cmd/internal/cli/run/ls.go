@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -50,7 +49,7 @@ func NewLs(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List runs and what their agents are doing",
-		Args:  maxArgs(0, "nothing"),
+		Args:  app.Args(0, 0, ""),
 		RunE: a.Interruptible(func(ctx context.Context, _ []string) error {
 			return ls(ctx, a, all, asJSON)
 		}),
@@ -82,9 +81,7 @@ func ls(ctx context.Context, a *app.App, all, asJSON bool) error {
 		})
 	}
 	if asJSON {
-		enc := json.NewEncoder(a.Streams.Out)
-		enc.SetIndent("", "  ")
-		return errors.Join(err, enc.Encode(rows))
+		return errors.Join(err, a.PrintJSON(rows))
 	}
 	return errors.Join(err, printRuns(a, rows, ended))
 }

@@ -24,7 +24,7 @@ func NewOrchestrate(a *app.App) *cobra.Command {
 		Short:  "The orchestrator and board of a run (started by muntin in a pane)",
 		Long:   "Give a run's tasks to its agents, check and merge what they finish, and show the\nboard. It can be ended and started again at any time: agents go on without it.",
 		Hidden: true,
-		Args:   maxArgs(1, "the run"),
+		Args:   app.Args(0, 1, "at most a run"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			run, err := a.Run(first(args))
 			if err != nil {

@@ -4,7 +4,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -43,7 +42,7 @@ func NewUp(a *app.App) *cobra.Command {
 		Long: "Start a run: a git worktree and a tmux pane for each agent of the recipe, and\n" +
 			"the orchestrator that gives them the board's tasks. The recipe is the name of a\n" +
 			"built-in one (see `muntin recipe ls`) or the path of a file.",
-		Args: cobra.MatchAll(exactArgs(1, "the recipe")),
+		Args: app.Args(1, 1, "the recipe"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			o.Recipe = args[0]
 			_, err := Up(ctx, o)
@@ -212,22 +211,11 @@ func tellUp(a *app.App, run orchestrator.Run, recipe *recipes.Recipe, asJSON boo
 		names = append(names, agent.Name)
 	}
 	if asJSON {
-		enc := json.NewEncoder(a.Streams.Out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(upJSON{Info: run.Info, Agents: names})
+		return a.PrintJSON(upJSON{Info: run.Info, Agents: names})
 	}
 	t := a.Theme
 	fmt.Fprintf(a.Streams.Out, "%s run %s is up: %s\n", t.Good.Render("✓"), t.Strong.Render(run.Name), strings.Join(names, ", "))
 	fmt.Fprintf(a.Streams.Out, "  %s   %s   %s\n",
 		t.Command.Render("muntin attach "+run.Name), t.Command.Render("muntin ls"), t.Command.Render("muntin down "+run.Name))
 	return nil
-}
-
-func exactArgs(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return app.Usage("want %s, got %d arguments", what, len(args))
-		}
-		return nil
-	}
 }

@@ -4,7 +4,6 @@ package todo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -24,7 +23,7 @@ import (
 // NewCmd makes `muntin todo`.
 func NewCmd(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "todo", Short: "List, add and settle tasks of the board", Args: cobra.NoArgs,
+		Use: "todo", Short: "List, add and settle tasks of the board", Args: cobra.ArbitraryArgs, RunE: app.Subcommand,
 		Long: "The board is TODO.md: plain Markdown that people, agents and these commands edit\nat the same time. Inside a run's pane it is the run's.",
 	}
 	cmd.AddCommand(newLs(a), newAdd(a),
@@ -63,7 +62,7 @@ func boardAt(a *app.App, path, root string) (board.File, error) {
 func newLs(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "ls", Short: "List the tasks", Args: cobra.NoArgs,
+		Use: "ls", Short: "List the tasks", Args: app.Args(0, 0, ""),
 		RunE: a.Interruptible(func(context.Context, []string) error {
 			f, err := file(a)
 			if err != nil {
@@ -77,9 +76,7 @@ func newLs(a *app.App) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				enc := json.NewEncoder(a.Streams.Out)
-				enc.SetIndent("", "  ")
-				return enc.Encode(b.Tasks())
+				return a.PrintJSON(b.Tasks())
 			}
 			return list(a, b)
 		}),
@@ -123,7 +120,7 @@ func list(a *app.App, b *board.Board) error {
 func newAdd(a *app.App) *cobra.Command {
 	var n board.NewTask
 	cmd := &cobra.Command{
-		Use: "add <text>", Short: "Add a task", Args: exactly(1, "the task's text in quotes"),
+		Use: "add <text>", Short: "Add a task", Args: app.Args(1, 1, "the task's text in quotes"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			n.Text = args[0]
 			f, err := file(a)
@@ -179,7 +176,7 @@ func newSet(a *app.App, verb, short string, to board.State) *cobra.Command {
 
 func newBlock(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "block <task> <reason>", Short: "Block a task and say why", Args: exactly(2, "a task and the reason in quotes"),
+		Use: "block <task> <reason>", Short: "Block a task and say why", Args: app.Args(2, 2, "a task and the reason in quotes"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			return update(ctx, a, func(b *board.Board) error {
 				return set(b, bare(args[0]), board.Blocked, args[1])
@@ -212,12 +209,3 @@ func set(b *board.Board, task string, to board.State, reason string) error {
 }
 
 func bare(id string) string { return strings.TrimPrefix(id, "^") }
-
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return app.Usage("want %s, got %d arguments", what, len(args))
-		}
-		return nil
-	}
-}
