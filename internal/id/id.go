@@ -26,7 +26,15 @@ const (
 // the others of the set rest. It is here in place of regular expressions,
 // which every start of the program would have to compile.
 func Word(s, first, rest string, limit int) bool {
-	return s != "" && len(s) <= limit && strings.IndexByte(first, s[0]) >= 0 && strings.Trim(s[1:], rest) == ""
+	if s == "" || len(s) > limit || strings.IndexByte(first, s[0]) < 0 {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		if strings.IndexByte(rest, s[i]) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // New returns a ULID for the moment t: 26 characters that sort by time.

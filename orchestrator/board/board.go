@@ -97,6 +97,7 @@ type Board struct {
 	Problems []Problem // sorted by place
 
 	src      []byte
+	text     string // src again; what tasks hold are parts of it
 	tasks    []Task
 	byID     map[string]int // the first task of each id
 	children [][]int        // by index

@@ -13,14 +13,13 @@ func (b *Board) readBody(t *Task) {
 	inside := b.children[t.index]
 	var body []string
 	for line := t.Line; line < len(b.lines) && b.lines[line] < t.pos.itemEnd; line++ {
-		for len(inside) > 0 && b.lines[line] >= b.tasks[inside[0]].pos.itemEnd {
-			inside = inside[1:]
-		}
 		start, end := b.lines[line], b.lineEnd(line)
 		if len(inside) > 0 && start >= b.tasks[inside[0]].pos.lineStart {
+			line = max(line, b.lineOf(b.tasks[inside[0]].pos.itemEnd-1))
+			inside = inside[1:]
 			continue
 		}
-		s := unindent(string(bytes.TrimRight(b.src[start:end], " \t\r\n")), width, quoted)
+		s := unindent(strings.TrimRight(b.text[start:end], " \t\r\n"), width, quoted)
 		if reason, ok := strings.CutPrefix(strings.TrimLeft(s, " \t"), reasonPrefix); ok && end <= t.pos.paraEnd && t.Reason == "" {
 			t.Reason = strings.TrimSpace(reason)
 			t.pos.reason = span{start, end}

@@ -136,7 +136,11 @@ func TestFileLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.Unlock()
+	defer func() {
+		if err := held.Unlock(); err != nil {
+			t.Error(err)
+		}
+	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := f.Update(ctx, func(*Board) error { return nil }); !errors.Is(err, durable.ErrLocked) {

@@ -9,7 +9,9 @@ import (
 // checkLinks fills byID and reports double ids, unknown and cancelled
 // dependencies, and cycles.
 func (b *Board) checkLinks() {
-	for i, t := range b.tasks {
+	b.byID = make(map[string]int, len(b.tasks))
+	for i := range b.tasks {
+		t := &b.tasks[i]
 		if t.ID == "" {
 			continue
 		}
@@ -19,7 +21,8 @@ func (b *Board) checkLinks() {
 		}
 		b.byID[t.ID] = i
 	}
-	for _, t := range b.tasks {
+	for i := range b.tasks {
+		t := &b.tasks[i]
 		for _, dep := range t.After {
 			i, ok := b.byID[dep]
 			switch {
@@ -33,7 +36,7 @@ func (b *Board) checkLinks() {
 	b.reportCycles()
 }
 
-func (b *Board) idPos(t Task) int {
+func (b *Board) idPos(t *Task) int {
 	for _, w := range slices.Backward(t.pos.tokens) {
 		if w.kind == wordID {
 			return w.start
@@ -42,7 +45,7 @@ func (b *Board) idPos(t Task) int {
 	return t.pos.markStart
 }
 
-func (b *Board) afterPos(t Task) int {
+func (b *Board) afterPos(t *Task) int {
 	for _, w := range t.pos.tokens {
 		if w.kind == wordAfter {
 			return w.start
@@ -128,7 +131,7 @@ func (b *Board) reportCycle(cycle []int) {
 		}
 		names = append(names, name)
 	}
-	first := b.tasks[slices.Min(cycle)]
+	first := &b.tasks[slices.Min(cycle)]
 	b.report(b.afterPos(first), "these tasks wait for each other: %s", strings.Join(names, " → "))
 }
 

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
+	"muntin/orchestrator/board/blocks"
 )
 
-// maxDepth is the longest run of list and quote marks at the start of a line.
-// The Markdown parser's time grows with its square.
+// maxDepth is the longest run of list and quote marks at the start of a line: what
+// nests deeper was not written for people. What goes from a task to those it lies
+// in, or the other way, need not be fast for it, then.
 const maxDepth = 1000
 
 const reasonPrefix = "Blocked:"
@@ -28,15 +27,13 @@ func Parse(src []byte) (*Board, error) {
 	if err := checkText(src); err != nil {
 		return nil, err
 	}
-	b := &Board{src: src, byID: map[string]int{}, lines: lineStarts(src), eol: "\n"}
+	b := &Board{src: src, text: string(src), lines: lineStarts(src), eol: "\n"}
 	if i := bytes.IndexByte(src, '\n'); i > 0 && src[i-1] == '\r' {
 		b.eol = "\r\n"
 	}
 	base := bodyStart(src)
-	p := parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
-	root := p.Parse(text.NewReader(src[base:]))
-	w := walker{board: b, base: base}
-	w.walk(root, len(b.lines), -1)
+	r := reader{Board: b, tree: blocks.Parse(src[base:]), base: base}
+	r.readTasks()
 	b.finish()
 	return b, nil
 }
@@ -70,12 +67,13 @@ func checkText(src []byte) error {
 
 func lineStarts(src []byte) []int {
 	starts := make([]int, 1, 1+bytes.Count(src, []byte{'\n'}))
-	for i, c := range src {
-		if c == '\n' && i+1 < len(src) {
-			starts = append(starts, i+1)
+	for at := 0; ; {
+		n := bytes.IndexByte(src[at:], '\n') + 1
+		if at += n; n == 0 || at == len(src) {
+			return starts
 		}
+		starts = append(starts, at)
 	}
-	return starts
 }
 
 // bodyStart is where the Markdown starts: behind a byte order mark and front matter.
@@ -109,49 +107,36 @@ func frontMatter(src []byte) (yaml []byte, n int) {
 	return nil, 0
 }
 
-// A walker collects the tasks of a Markdown tree.
-type walker struct {
-	board *Board
-	base  int // of the parsed text in the board's
+// A reader finds the tasks of a text among its blocks.
+type reader struct {
+	*Board
+	tree  *blocks.Tree
+	base  int    // of the blocks' text in the board's
+	words []word // of one line; the room is used again for the next
 }
 
-// walk visits the blocks below node, which ends before line endLine (from 0).
-func (w *walker) walk(node ast.Node, endLine, parent int) {
-	for c := node.FirstChild(); c != nil; c = c.NextSibling() {
-		if c.Type() != ast.TypeBlock {
+func (r *reader) readTasks() {
+	items := 0
+	for _, n := range r.tree.Nodes {
+		if n.Kind == blocks.Item {
+			items++
+		}
+	}
+	r.tasks = make([]Task, 0, items)
+	inside := make([]int, len(r.tree.Nodes)) // the task that a block is or lies in, or -1
+	inside[0] = -1
+	for i := 1; i < len(inside); i++ {
+		inside[i] = inside[r.tree.Nodes[i].Parent]
+		if r.tree.Nodes[i].Kind != blocks.Item {
 			continue
 		}
-		end := endLine
-		if next := c.NextSibling(); next != nil && next.Type() == ast.TypeBlock {
-			end = min(w.startLine(next), endLine)
+		t := Task{index: len(r.tasks), parent: inside[i]}
+		if r.readTask(&t, i) {
+			inside[i] = t.index
+			r.tasks = append(r.tasks, t)
 		}
-		inner := parent
-		if item, ok := c.(*ast.ListItem); ok {
-			if i, ok := w.task(item, end, parent); ok {
-				inner = i
-			}
-		}
-		w.walk(c, end, inner)
 	}
 }
-
-// startLine is the line a block starts on. The parser's own position may lie
-// a few bytes too far behind a tab, so what lies inside is asked as well.
-func (w *walker) startLine(n ast.Node) int {
-	line := len(w.board.lines)
-	if pos := n.Pos(); pos >= 0 {
-		line = w.line(pos)
-	}
-	if n.Type() == ast.TypeBlock && n.Lines().Len() > 0 {
-		line = min(line, w.line(n.Lines().At(0).Start))
-	}
-	if c := n.FirstChild(); c != nil && c.Type() == ast.TypeBlock {
-		line = min(line, w.startLine(c))
-	}
-	return line
-}
-
-func (w *walker) line(pos int) int { return w.board.lineOf(pos + w.base) }
 
 // lineOf is the line, from 0, that the byte at pos stands on.
 func (b *Board) lineOf(pos int) int { return sort.SearchInts(b.lines, pos+1) - 1 }
@@ -164,80 +149,92 @@ func (b *Board) lineEnd(line int) int {
 	return len(b.src)
 }
 
-// task adds the task that an item is, if it is one: its first block is text
+// readTask reads the task that an item is, if it is one: its first block is text
 // that starts with a box, white space, and more on the same line.
-func (w *walker) task(item *ast.ListItem, endLine, parent int) (int, bool) {
-	first := item.FirstChild()
-	if first == nil || first.Type() != ast.TypeBlock || first.Lines().Len() == 0 {
-		return 0, false
+func (r *reader) readTask(t *Task, item int) bool {
+	first := r.tree.First(item)
+	if first < 0 {
+		return false
 	}
-	switch first.Kind() {
-	case ast.KindParagraph, ast.KindTextBlock, ast.KindHeading:
-	default:
-		return 0, false
+	// An underlined heading is text as well: its first line is the task's.
+	if n := r.tree.Nodes[first]; n.Kind != blocks.Paragraph && (n.Kind != blocks.Heading || n.Marker == '#') {
+		return false
 	}
-	b := w.board
-	start := first.Lines().At(0).Start + w.base
-	line := b.lineOf(start)
-	if first.Kind() == ast.KindHeading && bytes.ContainsRune(b.src[b.lines[line]:start], '#') {
-		return 0, false
+	text := r.tree.Lines(first)
+	start := text[0].Start + r.base
+	if r.src[start] != '[' {
+		return false
 	}
-	t, ok := b.readLine(start, b.lineEnd(line))
-	if !ok {
-		return 0, false
+	line := r.lineOf(start)
+	if !r.readLine(t, start, r.lineEnd(line)) {
+		return false
 	}
-	last := first.Lines().At(first.Lines().Len() - 1)
-	t.pos.paraEnd = b.lineEnd(max(line, b.lineOf(max(last.Start, last.Stop-1)+w.base)))
-	t.pos.itemEnd = b.trimBlank(line, endLine)
-	t.pos.paraEnd = min(t.pos.paraEnd, t.pos.itemEnd)
-	t.Line, t.pos.lineStart = line+1, b.lines[line]
-	t.index, t.parent = len(b.tasks), parent
-	b.tasks = append(b.tasks, t)
-	return t.index, true
+	endLine := len(r.lines)
+	if next := r.tree.Nodes[item].Next; next < len(r.tree.Nodes) {
+		endLine = r.lineOf(r.tree.Nodes[next].Start + r.base)
+	}
+	t.Line, t.pos.lineStart = line+1, r.lines[line]
+	t.pos.itemEnd = r.trimBlank(line, endLine)
+	t.pos.paraEnd = min(r.lineEnd(line+len(text)-1), t.pos.itemEnd)
+	return true
 }
 
 // trimBlank is the offset behind the last line before endLine, but not before
 // line, that is not blank.
 func (b *Board) trimBlank(line, endLine int) int {
 	end := min(max(endLine, line+1), len(b.lines))
-	for end-1 > line && len(bytes.Trim(b.src[b.lines[end-1]:b.lineEnd(end-1)], "> \t\r\n\v\f")) == 0 {
+	for end-1 > line && b.isBlankLine(end-1) {
 		end--
 	}
 	return b.lineEnd(end - 1)
 }
 
+// isBlankLine reports whether a line is white space and quote marks alone.
+func (b *Board) isBlankLine(line int) bool {
+	for _, c := range b.src[b.lines[line]:b.lineEnd(line)] {
+		if !isBlank(c) && c != '>' && c != '\n' {
+			return false
+		}
+	}
+	return true
+}
+
 // readLine reads a task whose box starts at start.
-func (b *Board) readLine(start, end int) (Task, bool) {
-	line := b.src[start:end]
-	if len(line) < 4 || line[0] != '[' {
-		return Task{}, false
+func (r *reader) readLine(t *Task, start, end int) bool {
+	line := r.text[start:end]
+	if len(line) < 4 {
+		return false
 	}
-	r, n := utf8.DecodeRune(line[1:])
+	mark, n := utf8.DecodeRuneInString(line[1:])
 	close := 1 + n
-	if r == '[' || r == ']' || r == '\n' || len(line) < close+2 || line[close] != ']' || !isBlank(line[close+1]) {
-		return Task{}, false
+	if mark == '[' || mark == ']' || mark == '\n' || len(line) < close+2 || line[close] != ']' || !isBlank(line[close+1]) {
+		return false
 	}
-	contentEnd := start + len(bytes.TrimRight(line, " \t\r\n\v\f"))
-	words := splitWords(b.src, start+close+1, contentEnd)
+	contentEnd := end
+	for contentEnd > start && (isBlank(r.text[contentEnd-1]) || r.text[contentEnd-1] == '\n') {
+		contentEnd--
+	}
+	words := appendWords(r.words[:0], r.text, start+close+1, contentEnd)
+	r.words = words
 	if len(words) == 0 {
-		return Task{}, false
+		return false
 	}
-	t := Task{Mark: string(line[1:close])}
+	t.Mark = line[1:close]
 	t.State = stateOf(t.Mark)
 	t.pos = position{box: start, markStart: start + 1, markEnd: start + close, contentEnd: contentEnd}
 	run := tokenStart(words)
-	t.pos.tokens = words[run:]
-	t.Raw = string(b.src[words[0].start:contentEnd])
+	t.pos.tokens = slices.Clone(words[run:])
+	t.Raw = r.text[words[0].start:contentEnd]
 	t.pos.textStart, t.pos.textEnd = words[0].start, words[0].start
 	for _, w := range words[:run] {
 		if w.kind != wordComment {
 			t.pos.textEnd = w.end
 		}
 	}
-	t.Text = string(b.src[t.pos.textStart:t.pos.textEnd])
-	b.takeTokens(&t, words[run:])
-	b.reportText(t, words[:run])
-	return t, true
+	t.Text = r.text[t.pos.textStart:t.pos.textEnd]
+	r.takeTokens(t, words[run:])
+	r.reportText(t, words[:run])
+	return true
 }
 
 // takeTokens fills in what the tokens at the end of a line say.
@@ -252,7 +249,7 @@ func (b *Board) takeTokens(t *Task, tokens []word) {
 		case wordName:
 			t.Assignees = append(t.Assignees, w.value)
 		case wordAfter:
-			t.After = append(t.After, strings.Split(w.value, ",")...)
+			t.After = slices.AppendSeq(t.After, strings.SplitSeq(w.value, ","))
 		case wordCheck:
 			t.Check = w.value
 		case wordPriority:
@@ -260,7 +257,7 @@ func (b *Board) takeTokens(t *Task, tokens []word) {
 		case wordTag:
 			t.Tags = append(t.Tags, w.value)
 		case wordField, wordBad:
-			raw := string(b.src[w.start:w.end])
+			raw := b.text[w.start:w.end]
 			t.Unknown = append(t.Unknown, raw)
 			if w.kind == wordBad {
 				b.report(w.start, "%s", w.value)
@@ -278,12 +275,12 @@ func (b *Board) takeTokens(t *Task, tokens []word) {
 }
 
 // reportText tells of words that look like tokens but stand in the text.
-func (b *Board) reportText(t Task, words []word) {
+func (b *Board) reportText(t *Task, words []word) {
 	if t.State == Unknown {
 		return // perhaps no task at all
 	}
 	for _, w := range words {
-		raw := b.src[w.start:w.end]
+		raw := b.text[w.start:w.end]
 		switch w.kind {
 		case wordID, wordAfter, wordCheck, wordPriority:
 			b.report(w.start, "%s is read as text: tokens stand at the end of the line", raw)

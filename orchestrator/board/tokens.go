@@ -1,7 +1,6 @@
 package board
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,15 +35,15 @@ type word struct {
 // token reports whether the word means something at the end of a line.
 func (w word) token() bool { return w.kind >= wordID && w.kind <= wordTag }
 
-// splitWords finds the words of src[start:end], which has no line end in it.
-func splitWords(src []byte, start, end int) []word {
-	words := make([]word, 0, 16)
+// appendWords finds the words of text[start:end], which has no line end in it,
+// and appends them to words.
+func appendWords(words []word, text string, start, end int) []word {
 	for i := start; i < end; {
-		if isBlank(src[i]) {
+		if isBlank(text[i]) {
 			i++
 			continue
 		}
-		w := nextWord(src[:end], i)
+		w := nextWord(text[:end], i)
 		words = append(words, w)
 		i = w.end
 	}
@@ -54,10 +53,10 @@ func splitWords(src []byte, start, end int) []word {
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' }
 
 // nextWord reads the word that starts at i.
-func nextWord(line []byte, i int) word {
+func nextWord(line string, i int) word {
 	rest := line[i:]
-	if bytes.HasPrefix(rest, []byte("<!--")) {
-		if n := bytes.Index(rest, []byte("-->")); n >= 0 {
+	if strings.HasPrefix(rest, "<!--") {
+		if n := strings.Index(rest, "-->"); n >= 0 {
 			return word{span{i, i + n + 3}, wordComment, ""}
 		}
 	}
@@ -67,16 +66,16 @@ func nextWord(line []byte, i int) word {
 	end, code := wordEnd(line, i)
 	w := word{span: span{i, end}}
 	if !code {
-		w.kind, w.value = classify(string(line[i:end]))
+		w.kind, w.value = classify(line[i:end])
 	}
 	return w
 }
 
 // quotedCheck reads check:"command" at the start of s. In the quotes \" is a
 // quote and \\ a backslash; every other byte stands for itself.
-func quotedCheck(s []byte) (cmd string, n int, ok bool) {
+func quotedCheck(s string) (cmd string, n int, ok bool) {
 	const prefix = `check:"`
-	if !bytes.HasPrefix(s, []byte(prefix)) {
+	if !strings.HasPrefix(s, prefix) {
 		return "", 0, false
 	}
 	var out []byte
@@ -104,7 +103,7 @@ func quoteCheck(cmd string) string {
 
 // wordEnd finds where the word at i ends and whether a code span is in it:
 // https://github.github.com/gfm/#code-spans.
-func wordEnd(line []byte, i int) (end int, code bool) {
+func wordEnd(line string, i int) (end int, code bool) {
 	for i < len(line) && !isBlank(line[i]) {
 		switch line[i] {
 		case '\\':
@@ -125,7 +124,7 @@ func wordEnd(line []byte, i int) (end int, code bool) {
 	return i, code
 }
 
-func runLength(line []byte, i int) int {
+func runLength(line string, i int) int {
 	n := 0
 	for i+n < len(line) && line[i+n] == '`' {
 		n++
@@ -134,7 +133,7 @@ func runLength(line []byte, i int) int {
 }
 
 // findRun finds a run of exactly n backticks at or after i, or -1.
-func findRun(line []byte, i, n int) int {
+func findRun(line string, i, n int) int {
 	for i < len(line) {
 		if line[i] != '`' {
 			i++
@@ -171,7 +170,7 @@ func classify(s string) (wordKind, string) {
 	}
 	switch key {
 	case "after":
-		for _, dep := range strings.Split(value, ",") {
+		for dep := range strings.SplitSeq(value, ",") {
 			if err := id.CheckName("task", dep); err != nil {
 				return wordBad, fmt.Sprintf("%s: %v", s, err)
 			}

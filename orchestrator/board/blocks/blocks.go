@@ -12,6 +12,11 @@
 // of the text alone, however deep it nests.
 package blocks
 
+import "bytes"
+
+// maxRoom bounds what Parse allocates before it has seen a block.
+const maxRoom = 1 << 16
+
 // A Kind says what a block is.
 type Kind uint8
 
@@ -37,7 +42,7 @@ type Node struct {
 	Level uint8
 	// Marker is what the block was known by: of a list and its items '-', '+',
 	// '*', '.' or ')'; of code '`' or '~', or 0 if it is indented; of a heading
-	// '#', or '=' or '-' if it is underlined.
+	// '#', or '=' or '-' if it is underlined; of a break its byte. Else it is 0.
 	Marker byte
 
 	// Start is the offset of the first byte that is no white space; End is behind
@@ -88,7 +93,8 @@ func (t *Tree) First(node int) int {
 
 // Parse finds the blocks of src. Every text is a document, so there is no error.
 func Parse(src []byte) *Tree {
-	p := parser{cursor: cursor{src: src}}
+	room := min(bytes.Count(src, []byte{'\n'})+2, maxRoom) // for most texts enough
+	p := parser{cursor: cursor{src: src}, nodes: make([]Node, 0, room), lines: make([]Line, 0, room)}
 	p.push(open{kind: Document}, Node{Kind: Document, Parent: -1})
 	for next := 0; next < len(src); {
 		next = p.setLine(next)

@@ -8,7 +8,7 @@ import (
 // htmlStart is the number of the condition by which an HTML block starts with s,
 // a line without its indentation, or 0 if it starts none:
 // https://spec.commonmark.org/0.31.2/#html-blocks.
-func htmlStart(s []byte) int {
+func htmlStart(s []byte) uint8 {
 	if len(s) < 2 {
 		return 0
 	}
@@ -38,7 +38,7 @@ func htmlStart(s []byte) int {
 	if isBlockTag(name) && (len(rest) == 0 || isSpace(rest[0]) || rest[0] == '>' || bytes.HasPrefix(rest, []byte("/>"))) {
 		return 6
 	}
-	if closing && isClosed(rest) || !closing && isOpenTag(rest) {
+	if closing && isEnd(bytes.TrimLeft(rest, " \t")) || !closing && isOpenTag(rest) {
 		return 7
 	}
 	return 0
@@ -46,7 +46,7 @@ func htmlStart(s []byte) int {
 
 // htmlEnds reports whether a block that started by a condition ends with the line
 // s. Conditions 6 and 7 end before a blank line instead.
-func htmlEnds(s []byte, kind int) bool {
+func htmlEnds(s []byte, kind uint8) bool {
 	switch kind {
 	case 1:
 		return endsRawTag(s)
@@ -117,7 +117,7 @@ func isOpenTag(s []byte) bool {
 		t := bytes.TrimLeft(s, " \t")
 		n := attributeName(t)
 		if n == 0 || len(t) == len(s) {
-			return isClosed(bytes.TrimPrefix(t, []byte("/")))
+			return isEnd(bytes.TrimPrefix(t, []byte("/")))
 		}
 		s = t[n:]
 		value := bytes.TrimLeft(s, " \t")
@@ -133,11 +133,8 @@ func isOpenTag(s []byte) bool {
 	}
 }
 
-// isClosed reports whether s is the end of a tag, and white space.
-func isClosed(s []byte) bool {
-	s = bytes.TrimLeft(s, " \t")
-	return len(s) > 0 && s[0] == '>' && isBlank(s[1:])
-}
+// isEnd reports whether s is the end of a tag, and white space.
+func isEnd(s []byte) bool { return len(s) > 0 && s[0] == '>' && isBlank(s[1:]) }
 
 // attributeName is the length of the attribute's name that s starts with.
 func attributeName(s []byte) int {

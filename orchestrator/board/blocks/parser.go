@@ -19,11 +19,11 @@ type parser struct {
 // open is a block that may go on.
 type open struct {
 	node   int
+	width  int // of an item: the columns up to its content; of fenced code: those before the fence
+	length int // of a fence
 	kind   Kind
-	width  int  // of an item: the columns up to its content; of fenced code: those before the fence
-	marker byte // of a list or fence
-	length int  // of a fence
-	html   int  // of an HTML block: its start condition
+	marker byte  // of a list or fence
+	html   uint8 // of an HTML block: its start condition
 }
 
 // holdsBlocks reports whether blocks of the kind have others inside.

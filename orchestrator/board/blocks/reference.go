@@ -38,13 +38,13 @@ type reader struct {
 	pos   int
 }
 
-// end is what peek returns behind the last line.
-const end = -1
+// eof is what peek returns behind the last line.
+const eof = -1
 
 func (r *reader) peek() int {
 	switch {
 	case r.line >= len(r.lines):
-		return end
+		return eof
 	case r.pos >= r.lines[r.line].End:
 		return '\n'
 	}
@@ -92,7 +92,7 @@ func (r *reader) atLineEnd() bool {
 	for r.peek() == ' ' || r.peek() == '\t' {
 		r.next()
 	}
-	return r.peek() == '\n' || r.peek() == end
+	return r.peek() == '\n' || r.peek() == eof
 }
 
 // escaped goes over a backslash and the punctuation it escapes.
@@ -100,7 +100,7 @@ func (r *reader) escaped() bool {
 	if !r.take('\\') {
 		return false
 	}
-	if c := r.peek(); c != end && isPunctuation(byte(c)) {
+	if c := r.peek(); c != eof && isPunctuation(byte(c)) {
 		r.next()
 	}
 	return true
@@ -112,7 +112,7 @@ func (r *reader) label() bool {
 	text := false
 	for n := 0; n <= maxLabel; n++ {
 		switch c := r.peek(); c {
-		case end, '[':
+		case eof, '[':
 			return false
 		case ']':
 			r.next()
@@ -178,7 +178,7 @@ func (r *reader) title() bool {
 func (r *reader) closed(opening, closing byte, multiline bool) bool {
 	for {
 		switch c := r.peek(); {
-		case c == end || c == '\n' && !multiline:
+		case c == eof || c == '\n' && !multiline:
 			return false
 		case c == int(closing):
 			r.next()

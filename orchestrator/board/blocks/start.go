@@ -173,7 +173,7 @@ func (p *parser) startHTML(depth int) found {
 		return nothing
 	}
 	p.closeTo(depth)
-	p.add(open{kind: HTML, html: kind}, Node{Kind: HTML, Level: uint8(kind), Start: p.text})
+	p.add(open{kind: HTML, html: kind}, Node{Kind: HTML, Level: kind, Start: p.text})
 	return leaf
 }
 
