@@ -98,8 +98,12 @@ func (c *Crew) send(ctx context.Context, e Effect) (string, error) {
 	}
 	m := pty.Message{ID: e.ID, Kind: e.Msg, Text: e.Text, From: "orchestrator", Task: e.Task, Time: c.Now()}
 	info, err := pty.Deliver(ctx, c.Members[e.Agent].Dir, pty.Delivery{Message: m, Until: until})
-	if err == nil && info.State == pty.StateFailed {
+	switch {
+	case err != nil:
+	case info.State == pty.StateFailed:
 		err = errors.New(info.Why)
+	case !info.State.Reached(until):
+		err = fmt.Errorf("%w: the message waits in its inbox", pty.ErrNotRunning)
 	}
 	return string(info.State), err
 }

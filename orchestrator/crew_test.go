@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"muntin/agent/pty"
 	"muntin/checkpoint"
 	"muntin/internal/gittest"
+	"muntin/internal/id"
 	"muntin/internal/state"
 	"muntin/orchestrator/board"
 	"muntin/orchestrator/worktree"
@@ -238,5 +240,27 @@ func TestCrewPreparesAWorktreeForItsNextTask(t *testing.T) {
 	}
 	if got := tm.repo.Git("status", "--porcelain"); got != "" {
 		t.Errorf("the person's own folder was changed: %s", got)
+	}
+}
+
+// A prompt that only waits in an inbox was not accepted, and is not lost.
+func TestCrewDoesNotTakeAFiledPromptForASentOne(t *testing.T) {
+	t.Parallel()
+	tm := newTeam(t, "")
+	dir := state.AgentDir{Name: "ada", Path: t.TempDir(), Socket: filepath.Join(t.TempDir(), "none.sock")}
+	tm.Members["ada"] = Member{Dir: dir, WorkDir: tm.Members["ada"].WorkDir}
+	e := Effect{Kind: EffectSend, ID: id.New(time.Now()), Task: "a", Agent: "ada", Msg: pty.KindPrompt, Text: "work"}
+	in := tm.do(e)
+	if in.Result.OK || !strings.Contains(in.Result.Error, "waits in its inbox") || in.Result.State != string(pty.StateQueued) {
+		t.Errorf("%+v", in.Result)
+	}
+	e.Msg = pty.KindSteer
+	e.ID = id.New(time.Now())
+	if in := tm.do(e); !in.Result.OK {
+		t.Errorf("a steer needs no answer: %+v", in.Result)
+	}
+	files, err := os.ReadDir(dir.Inbox())
+	if err != nil || len(files) != 2 {
+		t.Errorf("the inbox holds %v, %v", files, err)
 	}
 }
