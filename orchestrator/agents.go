@@ -80,7 +80,7 @@ func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 	}
 }
 
-// exited gives the task of an agent whose process ended back to the board.
+// exited takes the end of an agent's process.
 func (r *step) exited(a Agent, exit *pty.ExitInfo) {
 	a.Note = "its process ended"
 	if exit != nil {
@@ -89,6 +89,23 @@ func (r *step) exited(a Agent, exit *pty.ExitInfo) {
 			a.Note = "its process was ended by " + exit.Signal
 		}
 	}
+	r.gone(a)
+}
+
+// lost takes the end of an agent's supervisor that wrote none down. What the
+// agent did last is not known.
+func (r *step) lost(name string) {
+	a, ok := r.state.Agents[name]
+	if !ok || a.State == pty.AgentExited || a.State == pty.AgentUnknown {
+		return
+	}
+	a.State, a.Since, a.Doing = pty.AgentUnknown, r.now, ""
+	a.Note = "its supervisor is gone"
+	r.gone(a)
+}
+
+// gone gives the task of an agent that is no more back to the board.
+func (r *step) gone(a Agent) {
 	r.state.Agents[a.Name] = a
 	r.tell(Fact{Agent: a.Name, Bad: true, Text: a.Name + ": " + a.Note})
 	w, ok := r.state.Work[a.Task]

@@ -14,6 +14,7 @@ const (
 	InputBoard  InputKind = "board"  // the board was read
 	InputAgent  InputKind = "agent"  // an agent's log has a new line
 	InputResult InputKind = "result" // an effect came to its end
+	InputLost   InputKind = "lost"   // an agent's supervisor has gone without a word
 )
 
 // An Input is one thing that happened. All inputs of a run are in its journal.

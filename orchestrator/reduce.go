@@ -20,6 +20,8 @@ func Reduce(s State, in Input) (State, []Effect) {
 		if in.Event != nil {
 			r.agent(in.Agent, *in.Event)
 		}
+	case InputLost:
+		r.lost(in.Agent)
 	case InputResult:
 		if in.Tasks != nil {
 			r.board(in.Rev, in.Tasks)
@@ -152,7 +154,7 @@ func (r *step) anyReady() bool {
 // workersLeft tells whether an agent that takes tasks is still alive.
 func (r *step) workersLeft() bool {
 	for _, a := range r.state.Agents {
-		if a.Role == RoleWorker && a.State != pty.AgentExited {
+		if a.Role == RoleWorker && a.State != pty.AgentExited && a.State != pty.AgentUnknown {
 			return true
 		}
 	}

@@ -254,6 +254,26 @@ func TestExitGivesTheTaskToAnother(t *testing.T) {
 	}
 }
 
+func TestALostSupervisorIsNotTakenForAWorkingOne(t *testing.T) {
+	w := newWorld(Settings{}, []string{"ada"}, Task{ID: "a", State: TaskOpen})
+	w.ready("ada")
+	w.readBoard()
+	w.drive()
+	w.input(Input{Kind: InputLost, Agent: "ada"})
+	w.drive()
+	a := w.state.Agents["ada"]
+	if a.State != pty.AgentUnknown || w.task("a").State != TaskOpen || w.state.Phase != PhaseWaiting {
+		t.Errorf("agent %s, task %s, phase %s", a.State, w.task("a").State, w.state.Phase)
+	}
+	// A new supervisor brings it back, and it gets its task again.
+	w.event("ada", pty.Event{Kind: pty.EventStart})
+	w.ready("ada")
+	w.drive()
+	if got := w.state.Work["a"].Agent; got != "ada" {
+		t.Errorf("task a is with %q", got)
+	}
+}
+
 func TestAssignmentOrder(t *testing.T) {
 	w := newWorld(Settings{}, []string{"ada", "bob"},
 		Task{ID: "late", State: TaskOpen},

@@ -81,7 +81,15 @@ func serve(ctx context.Context, o ServeOptions) error {
 	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.watchBoard(ctx) })
-	group.Go(func() error { return s.followAgents(ctx, st) })
+	lookouts := map[string]*lookout{}
+	for _, name := range st.Order {
+		l := newLookout(o.Run.Dir.Agent(name))
+		lookouts[name] = l
+		group.Go(func() error {
+			return l.watch(ctx, func() error { return s.send(ctx, Input{Kind: InputLost, Agent: name}) })
+		})
+	}
+	group.Go(func() error { return s.followAgents(ctx, st, lookouts) })
 	group.Go(func() error { return loop.Run(ctx) })
 	err = group.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -172,7 +180,7 @@ func (s *server) watchBoard(ctx context.Context) error {
 }
 
 // followAgents tells of the agents' event logs from where the journal stopped.
-func (s *server) followAgents(ctx context.Context, st State) error {
+func (s *server) followAgents(ctx context.Context, st State, lookouts map[string]*lookout) error {
 	agents := map[string]string{}
 	tail, err := watch.Follow(ctx, watch.Options{}, func(line watch.Line) error {
 		name := agents[line.Path]
@@ -182,6 +190,9 @@ func (s *server) followAgents(ctx context.Context, st State) error {
 		var e pty.Event
 		if err := json.Unmarshal(line.Data, &e); err != nil {
 			return nil // a foreign line costs that line only
+		}
+		if e.Kind == pty.EventReady {
+			lookouts[name].up()
 		}
 		if e.Seq <= st.Agents[name].Seq {
 			return nil

@@ -123,7 +123,7 @@ func (r *step) again(w Work, why, text string) {
 		r.mark(w, TaskBlocked, fmt.Sprintf("%s (attempt %d of %d)", why, w.Attempt, r.state.Settings.Attempts))
 		return
 	}
-	if r.state.Agents[w.Agent].State == pty.AgentExited {
+	if s := r.state.Agents[w.Agent].State; s == pty.AgentExited || s == pty.AgentUnknown {
 		r.mark(w, TaskOpen, "")
 		return
 	}
