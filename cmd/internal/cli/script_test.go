@@ -31,6 +31,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   filepath.Join("testdata", "script"),
 		Setup: setup,
+		// Its own folder stays behind when only some scripts are run.
+		WorkdirRoot: t.TempDir(),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"capture": capture,
 			"waitfor": waitFor,
