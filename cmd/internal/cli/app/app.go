@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,6 +71,23 @@ func (a *App) Getenv(key string) string {
 		}
 	}
 	return ""
+}
+
+// Command is how a person calls this program: by its name where that finds it,
+// else by its path.
+func (a *App) Command() string {
+	found, err := exec.LookPath("muntin")
+	if err != nil {
+		return a.Self
+	}
+	here, err := os.Stat(a.Self)
+	if err != nil {
+		return a.Self
+	}
+	if there, err := os.Stat(found); err != nil || !os.SameFile(here, there) {
+		return a.Self
+	}
+	return "muntin"
 }
 
 // Repo finds the repository the command is about. The error tells how to make

@@ -73,9 +73,9 @@ func demo(ctx context.Context, o Options) error {
 		return err
 	}
 	if a.Streams.Interactive() {
-		return afterwards(a, r)
+		return afterwards(o, r)
 	}
-	err = wait(ctx, a, r)
+	err = wait(ctx, o, r)
 	if o.Down {
 		err = errors.Join(err, run.Down(context.WithoutCancel(ctx), a, r))
 	}
@@ -163,8 +163,8 @@ func writeProject(project fs.FS, dir string) error {
 }
 
 // wait follows the run to its end, tells its story, and judges it.
-func wait(ctx context.Context, a *app.App, r orchestrator.Run) error {
-	story := newStory(a)
+func wait(ctx context.Context, o Options, r orchestrator.Run) error {
+	story := newStory(o.App)
 	var last orchestrator.State
 	err := orchestrator.Observe(ctx, r, func(s orchestrator.State) bool {
 		story.tell(s)
@@ -174,5 +174,5 @@ func wait(ctx context.Context, a *app.App, r orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
-	return summary(a, r, last)
+	return summary(o, r, last)
 }

@@ -40,7 +40,8 @@ func (st *story) tell(s orchestrator.State) {
 
 // summary prints how the run ended and where to look deeper. It fails unless
 // every task is done and the merged program passed its tests.
-func summary(a *app.App, r orchestrator.Run, s orchestrator.State) error {
+func summary(o Options, r orchestrator.Run, s orchestrator.State) error {
+	a := o.App
 	t := a.Theme
 	done, all := s.Count(orchestrator.TaskDone), 0
 	for _, task := range s.Tasks {
@@ -66,7 +67,7 @@ func summary(a *app.App, r orchestrator.Run, s orchestrator.State) error {
 		}
 		fmt.Fprintf(a.Streams.Out, "  %-8s %d turns, %d checkpoints, %d tokens\n", name, agent.Turn, n, agent.Tokens)
 	}
-	deeper(a, r, s)
+	deeper(o, r, s)
 	if done != all || !checked {
 		return app.Exit(app.ExitFailed)
 	}
@@ -74,38 +75,48 @@ func summary(a *app.App, r orchestrator.Run, s orchestrator.State) error {
 }
 
 // deeper names the commands to look deeper, with this run's names in them.
-func deeper(a *app.App, r orchestrator.Run, s orchestrator.State) {
+func deeper(o Options, r orchestrator.Run, s orchestrator.State) {
+	a := o.App
 	agent, turn := r.Name, 1
 	for _, name := range s.Order {
 		if s.Agents[name].Turn >= turn {
 			agent, turn = name, s.Agents[name].Turn
 		}
 	}
+	muntin := a.Command()
+	lines := [][2]string{
+		{muntin + " attach " + r.Name, "the panes"},
+		{muntin + " logs " + agent, "what an agent did"},
+		{muntin + " checkpoint ls " + agent, "a checkpoint of every turn"},
+		{fmt.Sprintf("%s checkpoint diff %s turn:%d turn:%d", muntin, agent, turn-1, turn), "what the last turn changed"},
+		{fmt.Sprintf("%s rollback %s %d", muntin, agent, turn-1), "take it back; undo takes that back"},
+		{"git log --oneline --graph " + r.Branch, "the merged work"},
+		{muntin + " down " + r.Name, "end it; everything is kept"},
+	}
+	if o.Down {
+		lines = lines[1 : len(lines)-1] // it will have ended
+	}
+	width := 0
+	for _, line := range lines {
+		width = max(width, len(line[0]))
+	}
 	t := a.Theme
 	fmt.Fprintf(a.Streams.Out, "\nLook deeper:\n  %s\n", t.Command.Render("cd "+r.Root))
-	for _, line := range [][2]string{
-		{"muntin attach " + r.Name, "the panes"},
-		{"muntin logs " + agent, "what an agent did"},
-		{"muntin checkpoint ls " + agent, "a checkpoint of every turn"},
-		{fmt.Sprintf("muntin checkpoint diff %s turn:%d turn:%d", agent, turn-1, turn), "what the last turn changed"},
-		{fmt.Sprintf("muntin rollback %s %d", agent, turn-1), "take it back; muntin undo takes that back"},
-		{"git log --oneline --graph " + r.Branch, "the merged work"},
-		{"muntin down " + r.Name, "end it; everything is kept"},
-	} {
-		fmt.Fprintf(a.Streams.Out, "  %s%s %s\n", t.Command.Render(line[0]), strings.Repeat(" ", max(44-len(line[0]), 1)), t.Dim.Render(line[1]))
+	for _, line := range lines {
+		fmt.Fprintf(a.Streams.Out, "  %s%s %s\n", t.Command.Render(line[0]), strings.Repeat(" ", width-len(line[0])+1), t.Dim.Render(line[1]))
 	}
 }
 
 // afterwards is what a person reads who has detached from the demo.
-func afterwards(a *app.App, r orchestrator.Run) error {
+func afterwards(o Options, r orchestrator.Run) error {
 	s, err := orchestrator.Now(r)
 	if err != nil {
 		return err
 	}
 	if s.Phase == orchestrator.PhaseDone {
-		return summary(a, r, s)
+		return summary(o, r, s)
 	}
-	fmt.Fprintf(a.Streams.Out, "run %s goes on: %d of %d tasks are done\n", r.Name, s.Count(orchestrator.TaskDone), len(s.Tasks))
-	deeper(a, r, s)
+	fmt.Fprintf(o.App.Streams.Out, "run %s goes on: %d of %d tasks are done\n", r.Name, s.Count(orchestrator.TaskDone), len(s.Tasks))
+	deeper(o, r, s)
 	return nil
 }

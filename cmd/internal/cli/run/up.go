@@ -216,6 +216,6 @@ func tellUp(a *app.App, run orchestrator.Run, recipe *recipes.Recipe, asJSON boo
 	t := a.Theme
 	fmt.Fprintf(a.Streams.Out, "%s run %s is up: %s\n", t.Good.Render("✓"), t.Strong.Render(run.Name), strings.Join(names, ", "))
 	fmt.Fprintf(a.Streams.Out, "  %s   %s   %s\n",
-		t.Command.Render("muntin attach "+run.Name), t.Command.Render("muntin ls"), t.Command.Render("muntin down "+run.Name))
+		t.Command.Render(a.Command()+" attach "+run.Name), t.Command.Render(a.Command()+" ls"), t.Command.Render(a.Command()+" down "+run.Name))
 	return nil
 }
