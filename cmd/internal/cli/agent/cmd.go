@@ -76,7 +76,7 @@ func NewCmd(a *app.App) *cobra.Command {
 	f.BoolVar(&o.NoSession, "no-session", false, "keep the conversation in memory only")
 	f.StringSliceVar(&o.Tools, "tools", nil, "tools to offer (default: all)")
 	f.StringVar(&o.System, "append-system-prompt", "", "text to add to the system prompt")
-	f.StringVar(&o.Name, "name", "", "the agent's name on its screen")
+	f.StringVar(&o.Name, "name", "muntin", "the agent's name on its screen")
 	return cmd
 }
 
