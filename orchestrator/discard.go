@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"muntin/checkpoint"
@@ -34,20 +36,57 @@ func Discard(ctx context.Context, d DiscardRequest) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, a := range recipe.Agents {
-		if a.Isolation == recipes.IsolationWorktree {
-			_, err := git.Remove(ctx, worktree.RemoveRequest{
-				Path: run.Dir.Agent(a.Name).Worktree, Branch: worktree.AgentBranch(run.Name, a.Name), Unused: true,
-			})
-			errs = append(errs, err)
-		}
-		errs = append(errs, checkpoint.Drop(ctx, d.Repo.Root, CheckpointRef(run.Name, a.Name)))
-	}
-	errs = append(errs, git.DeleteBranch(ctx, run.Branch, run.Base))
-	_ = os.Remove(d.Dir.Worktrees(run.Name)) // stays if something is in it
-	if err := errors.Join(errs...); err != nil {
+	made := made{git: git, repo: d.Repo, dir: d.Dir, info: run.Info, agents: recipe.Agents}
+	if err := made.clear(ctx); err != nil {
 		return fmt.Errorf("clearing away run %s: %w", run.Name, err)
 	}
 	return os.RemoveAll(run.Dir.Path)
+}
+
+// made is what a run that is being brought up has in git.
+type made struct {
+	git    *worktree.Manager
+	repo   state.Repo
+	dir    state.RepoDir
+	info   Info
+	agents []recipes.Agent
+}
+
+// worktrees are the folders of the run's worktrees, without doubles: agents may
+// share one. A folder's name is that of its branch.
+func (m made) worktrees() []string {
+	var paths []string
+	run := m.dir.Run(m.info.Name)
+	for _, a := range m.agents {
+		path := WorkDir(run, m.repo.Root, a)
+		if a.Isolation != recipes.IsolationNone && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// branch is the branch of one of the worktrees.
+func (m made) branch(path string) string {
+	return worktree.AgentBranch(m.info.Name, filepath.Base(path))
+}
+
+// clear takes all of it away again, through the guarded removal. What has not
+// come into being is no error.
+func (m made) clear(ctx context.Context) error {
+	var errs []error
+	for _, path := range m.worktrees() {
+		_, err := m.git.Remove(ctx, worktree.RemoveRequest{Path: path, Branch: m.branch(path), Unused: true})
+		if !errors.Is(err, worktree.ErrMissing) {
+			errs = append(errs, err)
+		}
+	}
+	for _, a := range m.agents {
+		err := checkpoint.Drop(ctx, m.repo.Root, CheckpointRef(m.info.Name, a.Name))
+		if !errors.Is(err, checkpoint.ErrNotFound) {
+			errs = append(errs, err)
+		}
+	}
+	_ = os.Remove(m.dir.Worktrees(m.info.Name)) // stays if something is in it
+	return errors.Join(append(errs, m.git.DeleteBranch(ctx, m.info.Branch, m.info.Base))...)
 }

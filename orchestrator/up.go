@@ -238,40 +238,17 @@ func (u *bringUp) worktrees(ctx context.Context) error {
 	if err := u.git.CreateBranch(ctx, u.info.Branch, u.info.Base); err != nil {
 		return err
 	}
-	u.undos = append(u.undos, func(ctx context.Context) error {
-		_ = os.Remove(u.Dir.Worktrees(u.Name)) // stays if something is in it
-		return u.git.DeleteBranch(ctx, u.info.Branch, u.info.Base)
-	})
+	made := made{git: u.git, repo: u.Repo, dir: u.Dir, info: u.info, agents: u.agents}
+	u.undos = append(u.undos, made.clear)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
-	for _, path := range u.wanted() {
-		name := filepath.Base(path)
-		branch := worktree.AgentBranch(u.Name, name)
-		u.undos = append(u.undos, func(ctx context.Context) error {
-			_, err := u.git.Remove(ctx, worktree.RemoveRequest{Path: path, Branch: branch, Unused: true})
-			if errors.Is(err, worktree.ErrMissing) {
-				return nil
-			}
-			return errors.Join(err, checkpoint.Drop(ctx, u.Repo.Root, CheckpointRef(u.Name, name)))
-		})
+	for _, path := range made.worktrees() {
 		group.Go(func() error {
-			_, err := u.git.Add(ctx, path, branch, u.info.Base)
+			_, err := u.git.Add(ctx, path, made.branch(path), u.info.Base)
 			return err
 		})
 	}
 	return group.Wait()
-}
-
-// wanted are the folders of the worktrees of the run, without doubles.
-func (u *bringUp) wanted() []string {
-	var paths []string
-	for _, a := range u.agents {
-		dir := WorkDir(u.dir, u.Repo.Root, a)
-		if a.Isolation != recipes.IsolationNone && !slices.Contains(paths, dir) {
-			paths = append(paths, dir)
-		}
-	}
-	return paths
 }
 
 // records writes down what the run is and what its processes need.
