@@ -20,6 +20,9 @@ type Member struct {
 	Worktree *worktree.Worktree // nil unless it has one of its own
 }
 
+// maxKept is how much of a check's output is kept in the journal, in bytes.
+const maxKept = 32 << 10
+
 // CrewOptions are what a Crew works with.
 type CrewOptions struct {
 	Board   *BoardReader
@@ -117,24 +120,16 @@ func (c *Crew) check(ctx context.Context, dir string, e Effect) (string, error) 
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	var out output
 	env := append(append([]string{}, c.Env...), "MUNTIN_RUN="+c.Run, "MUNTIN_TASK="+e.Task, "MUNTIN_AGENT="+e.Agent)
-	_, err := proc.Run(ctx, proc.Spec{
+	res, err := proc.Run(ctx, proc.Spec{
 		Argv: []string{"sh", "-c", e.Text}, Dir: dir, Env: env,
-		Stdout: &out, Stderr: &out, Timeout: c.Timeout, Reap: true,
+		Merge: true, Keep: maxKept + 1, Timeout: c.Timeout, Reap: true, // one byte more tells that something is cut
 	})
 	var exit *proc.ExitError
 	if errors.As(err, &exit) {
-		switch {
-		case exit.Result.TimedOut:
-			err = fmt.Errorf("stopped after %s", c.Timeout)
-		case exit.Result.Signal != 0:
-			err = fmt.Errorf("ended by signal %s", exit.Result.Signal)
-		default:
-			err = fmt.Errorf("exit status %d", exit.Result.Code)
-		}
+		err = errors.New(exit.Result.Ending())
 	}
-	return out.String(), err
+	return tailOf(string(res.Stdout), maxKept), err
 }
 
 // merge commits the tree that was checked on the agent's branch and merges
@@ -174,30 +169,4 @@ func (c *Crew) runCheck(ctx context.Context, e Effect) (res Result, err error) {
 	res.Commit = wt.Head
 	res.Output, err = c.check(ctx, wt.Path, e)
 	return res, err
-}
-
-// output keeps the end of what a check prints.
-type output struct {
-	buf []byte
-	cut bool
-}
-
-// maxKept is how much of a check's output is kept in the journal, in bytes.
-const maxKept = 32 << 10
-
-func (o *output) Write(p []byte) (int, error) {
-	o.buf = append(o.buf, p...)
-	if len(o.buf) > 2*maxKept {
-		o.buf = append(o.buf[:0], o.buf[len(o.buf)-maxKept:]...)
-		o.cut = true
-	}
-	return len(p), nil
-}
-
-func (o *output) String() string {
-	s := string(o.buf)
-	if o.cut || len(s) > maxKept {
-		s = tailOf(s, maxKept)
-	}
-	return s
 }

@@ -30,15 +30,12 @@ func Observe(ctx context.Context, run Run, fn func(State) (done bool)) error {
 		if line.Err != nil {
 			return line.Err
 		}
-		var e Entry
-		if err := json.Unmarshal(line.Data, &e); err != nil {
+		next, changed, err := fold(st, line.Data)
+		if err != nil {
 			return fmt.Errorf("reading the journal of run %s: %w", run.Name, err)
 		}
-		if e.Input == nil {
-			return nil
-		}
-		st, _ = Reduce(st, *e.Input)
-		if fn(st) {
+		st = next
+		if changed && fn(st) {
 			return errEnough
 		}
 		return nil
@@ -64,16 +61,26 @@ func Now(run Run) (State, error) {
 	}
 	st := InitialState(run, recipe)
 	_, err = durable.Lines(run.Dir.Journal(), 0, func(line []byte, _ int64) error {
-		var e Entry
-		if err := json.Unmarshal(line, &e); err != nil {
+		var err error
+		if st, _, err = fold(st, line); err != nil {
 			return fmt.Errorf("reading the journal of run %s: %w", run.Name, err)
-		}
-		if e.Input != nil {
-			st, _ = Reduce(st, *e.Input)
 		}
 		return nil
 	})
 	return st, err
+}
+
+// fold takes a line of the journal into the state; only inputs change it.
+func fold(st State, line []byte) (next State, changed bool, err error) {
+	var e Entry
+	if err := json.Unmarshal(line, &e); err != nil {
+		return st, false, err
+	}
+	if e.Input == nil {
+		return st, false, nil
+	}
+	next, _ = Reduce(st, *e.Input)
+	return next, true, nil
 }
 
 // WaitReady waits until every agent of the run is ready for prompts. It fails

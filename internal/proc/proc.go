@@ -28,6 +28,7 @@ type Spec struct {
 	Stdin   io.Reader     // nil: /dev/null
 	Stdout  io.Writer     // nil: kept in Result.Stdout
 	Stderr  io.Writer     // nil: kept in Result.Stderr; may be the same as Stdout
+	Merge   bool          // both streams are kept in Result.Stdout, as they come; Stdout and Stderr must be nil
 	Timeout time.Duration // 0: none but the context's
 	Grace   time.Duration // from SIGTERM to SIGKILL, and for draining pipes after the exit; 0: 2 s
 	Keep    int           // bytes kept of each captured stream, its end; 0: 1 MiB
@@ -50,19 +51,22 @@ type ExitError struct {
 }
 
 func (e *ExitError) Error() string {
-	var b strings.Builder
-	switch {
-	case e.Result.TimedOut:
-		fmt.Fprintf(&b, "%s: stopped after %s", e.Name, e.Result.Duration.Round(time.Millisecond))
-	case e.Result.Signal != 0:
-		fmt.Fprintf(&b, "%s: ended by signal %s", e.Name, e.Result.Signal)
-	default:
-		fmt.Fprintf(&b, "%s: exit status %d", e.Name, e.Result.Code)
-	}
+	text := e.Name + ": " + e.Result.Ending()
 	if msg := strings.TrimSpace(string(e.Result.Stderr)); msg != "" {
-		b.WriteString(": " + msg)
+		text += ": " + msg
 	}
-	return b.String()
+	return text
+}
+
+// Ending says in words how the process ended: "exit status 3".
+func (r Result) Ending() string {
+	switch {
+	case r.TimedOut:
+		return fmt.Sprintf("stopped after %s", r.Duration.Round(time.Millisecond))
+	case r.Signal != 0:
+		return fmt.Sprintf("ended by signal %s", r.Signal)
+	}
+	return fmt.Sprintf("exit status %d", r.Code)
 }
 
 // Run runs spec to its end. The error is an *ExitError if the process ran and
@@ -93,6 +97,9 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	if cmd.Stderr == nil {
 		cmd.Stderr = stderr
+	}
+	if spec.Merge {
+		cmd.Stderr = cmd.Stdout
 	}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {

@@ -24,6 +24,14 @@ func TestRunCapturesAndReports(t *testing.T) {
 	}
 }
 
+func TestRunMergesStreamsAsTheyCome(t *testing.T) {
+	t.Parallel()
+	res, err := Run(t.Context(), Spec{Argv: []string{"sh", "-c", "echo a; echo b >&2; echo c"}, Merge: true})
+	if err != nil || string(res.Stdout) != "a\nb\nc\n" || len(res.Stderr) > 0 {
+		t.Errorf("%q, %q, %v", res.Stdout, res.Stderr, err)
+	}
+}
+
 func TestRunPassesArgumentsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	arg := "$(touch x); `id` 'a' \"b\" \\ \n*"

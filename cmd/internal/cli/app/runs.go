@@ -12,10 +12,10 @@ import (
 )
 
 // Runs lists the runs of the repository the command is about, or of all
-// repositories where it is about none, newest first.
-func (a *App) Runs() ([]orchestrator.Run, error) {
+// repositories where it is about none or everywhere is set, newest first.
+func (a *App) Runs(everywhere bool) ([]orchestrator.Run, error) {
 	repo, err := state.FindRepo(a.Dir)
-	if errors.Is(err, state.ErrNoRepo) {
+	if everywhere || errors.Is(err, state.ErrNoRepo) {
 		return orchestrator.AllRuns(a.Layout)
 	}
 	if err != nil {
@@ -34,10 +34,10 @@ func (a *App) Run(name string) (orchestrator.Run, error) {
 			return orchestrator.Run{}, &ExitError{Code: ExitUsage, Err: err}
 		}
 	}
-	runs, err := a.Runs()
+	runs, err := a.Runs(false)
 	if err == nil && len(named(runs, name)) == 0 {
 		var all []orchestrator.Run
-		if all, err = orchestrator.AllRuns(a.Layout); err == nil {
+		if all, err = a.Runs(true); err == nil {
 			return choose(all, name, true)
 		}
 	}

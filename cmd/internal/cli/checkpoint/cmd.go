@@ -171,24 +171,28 @@ func printStat(a *app.App, changes []checkpoint.Change) {
 	fmt.Fprintf(a.Streams.Out, "%d files, %d lines added, %d deleted\n", len(changes), added, deleted)
 }
 
-// open opens the chain of an agent of a run.
+// open finds a run and opens the chain of one of its agents.
 func open(ctx context.Context, a *app.App, runName, agent string) (*checkpoint.Store, orchestrator.Run, error) {
 	run, err := a.Run(runName)
 	if err != nil {
 		return nil, run, err
 	}
+	store, err := openChain(ctx, a, run, agent)
+	return store, run, err
+}
+
+func openChain(ctx context.Context, a *app.App, run orchestrator.Run, agent string) (*checkpoint.Store, error) {
 	dir, err := app.Agent(run, agent)
 	if err != nil {
-		return nil, run, err
+		return nil, err
 	}
 	workDir, err := workDirOf(run, dir)
 	if err != nil {
-		return nil, run, err
+		return nil, err
 	}
-	store, err := checkpoint.Open(ctx, checkpoint.Options{
+	return checkpoint.Open(ctx, checkpoint.Options{
 		Worktree: workDir, Ref: orchestrator.CheckpointRef(run.Name, agent), CacheDir: dir.Path, Now: a.Now,
 	})
-	return store, run, err
 }
 
 func workDirOf(run orchestrator.Run, dir state.AgentDir) (string, error) {

@@ -129,7 +129,7 @@ func NewUndo(a *app.App) *cobra.Command {
 			} else if agent, err = lastRestored(ctx, a, r); err != nil {
 				return err
 			}
-			store, r, err := open(ctx, a, r.Name, agent)
+			store, err := openChain(ctx, a, r, agent)
 			if err != nil {
 				return err
 			}
@@ -157,7 +157,7 @@ func lastRestored(ctx context.Context, a *app.App, run orchestrator.Run) (string
 	var agent string
 	var when time.Time
 	for _, name := range names {
-		store, _, err := open(ctx, a, run.Name, name)
+		store, err := openChain(ctx, a, run, name)
 		if err != nil {
 			return "", err
 		}

@@ -60,10 +60,7 @@ func NewLs(a *app.App) *cobra.Command {
 }
 
 func ls(ctx context.Context, a *app.App, all, asJSON bool) error {
-	runs, err := a.Runs()
-	if _, repoErr := state.FindRepo(a.Dir); all || errors.Is(repoErr, state.ErrNoRepo) {
-		runs, err = orchestrator.AllRuns(a.Layout)
-	}
+	runs, err := a.Runs(all)
 	if err != nil && len(runs) == 0 {
 		return err
 	}
