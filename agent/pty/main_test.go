@@ -476,7 +476,7 @@ func bash(t *testing.T) []string {
 	t.Helper()
 	path, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash")
+		t.Fatal("bash is not installed")
 	}
 	return []string{path, "--norc", "--noprofile", "-i"}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"muntin/agent/adapter"
 )
@@ -306,6 +307,20 @@ func TestKeys(t *testing.T) {
 		}
 		if got := pressesEnter([]byte(test.in)); got != test.enter {
 			t.Errorf("pressesEnter(%q) = %v", test.in, got)
+		}
+	}
+}
+
+func TestLastWords(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"short":           "short",
+		"0123456789":      "0123456789",
+		"a long answer":   "… answer",
+		"ends with äöü!!": "…öü!!",
+	} {
+		if got := lastWords(in, 10); got != want || len(got) > 10 || !utf8.ValidString(got) {
+			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}
 }

@@ -290,7 +290,7 @@ func (m *machine) settle(cp *CheckpointInfo) {
 	t := m.cur
 	end := *t.end
 	end.Message, end.Task, end.Checkpoint = t.message, t.task, cp
-	end.Text = clip(end.Text, maxLastWords)
+	end.Text = lastWords(end.Text, maxLastWords)
 	if end.DurationMS == 0 {
 		end.DurationMS = m.clock().Sub(t.started).Milliseconds()
 	}
@@ -453,6 +453,20 @@ func (m *machine) status() Status {
 		s.Message, s.Task = m.main.rec.ID, m.main.rec.Task
 	}
 	return s
+}
+
+// lastWords keeps the end of a text, at most n bytes, between characters: what
+// an answer comes to stands there.
+func lastWords(s string, n int) string {
+	const mark = "…"
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n+len(mark):]
+	for len(s) > 0 && !utf8.RuneStart(s[0]) {
+		s = s[1:]
+	}
+	return mark + s
 }
 
 // clip cuts a text to at most n bytes, between characters.

@@ -135,7 +135,7 @@ func TestBashDrains(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	if !strings.HasSuffix(e.set.shell, "bash") {
-		t.Skip("no bash")
+		t.Fatal("bash is not installed")
 	}
 	if got := e.must("bash", args{"command": "echo x > >(cat)"}); got != "x" {
 		t.Errorf("got %q", got)

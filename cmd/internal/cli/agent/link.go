@@ -11,10 +11,6 @@ import (
 	"muntin/agent/tui"
 )
 
-// maxWords is how much of the agent's last answer goes into its turn's end, in
-// bytes; the session has all of it.
-const maxWords = 4 << 10
-
 // A link is the agent's side of its supervisor's socket: a tui.Link.
 type link struct {
 	link *pty.Link
@@ -78,7 +74,7 @@ func (l *link) Tool(t tui.ToolReport) {
 
 func (l *link) TurnEnd(id string, o harness.Outcome, err error) {
 	end := &pty.TurnEndInfo{
-		Message: id, Reason: pty.TurnDone, Text: lastWords(o.Text), Entry: o.Entry,
+		Message: id, Reason: pty.TurnDone, Text: o.Text, Entry: o.Entry,
 		DurationMS: o.Duration.Milliseconds(),
 		Usage: &pty.Usage{
 			Input: o.Usage.Input, Output: o.Usage.Output,
@@ -92,13 +88,4 @@ func (l *link) TurnEnd(id string, o harness.Outcome, err error) {
 		end.Reason, end.Error = pty.TurnError, failure.Error()
 	}
 	_ = l.link.Report(pty.Report{Kind: pty.ReportTurnEnd, Message: id, TurnEnd: end})
-}
-
-// lastWords keeps the end of a long answer: what it comes to stands there.
-func lastWords(s string) string {
-	if len(s) <= maxWords {
-		return s
-	}
-	runes := []rune(s[len(s)-maxWords:])
-	return "…" + string(runes[min(len(runes), 1):])
 }
