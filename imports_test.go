@@ -26,7 +26,7 @@ var mayImport = []struct {
 	{"checkpoint/...", []string{"checkpoint/...", "internal/..."}},
 	{"recipes/...", []string{"recipes/...", "internal/..."}},
 	{"agent", []string{"agent/llm"}},
-	{"agent/tool", []string{"agent", "agent/llm", "internal/..."}},
+	{"agent/tool", []string{"agent", "agent/llm", "checkpoint/ignore", "internal/..."}}, // the ignore rules are pure
 	{"agent/session", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/compact", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/resource", []string{"agent", "agent/llm", "internal/..."}},

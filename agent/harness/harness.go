@@ -34,7 +34,7 @@ type Options struct {
 	MaxTokens    int      // for one response; 0: the provider's default
 	Dir          string   // the working folder
 	Session      string   // the session's file; "": in memory
-	Tools        []string // nil: all
+	Tools        []string // nil: the default ones
 	AppendSystem string   // added to the system prompt
 	Env          []string // of commands; nil: this process's
 	SpillDir     string   // for outputs too long to show; "": they are not kept

@@ -81,7 +81,7 @@ func (t editTool) edit(ctx context.Context, a editArgs) (editDetails, error) {
 	if err != nil {
 		return editDetails{}, err
 	}
-	if binary(content) {
+	if isBinary(content) {
 		return editDetails{}, errors.New("it is a binary file")
 	}
 	if t.set.seen.stale(real, sha256.Sum256(content)) {

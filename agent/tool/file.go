@@ -135,8 +135,8 @@ func plainError(err error) error {
 	return err
 }
 
-// binary reports whether the head of a file has a NUL byte in it.
-func binary(head []byte) bool {
+// isBinary reports whether the head of a file has a NUL byte in it.
+func isBinary(head []byte) bool {
 	return strings.IndexByte(string(head[:min(len(head), sniffSize)]), 0) >= 0
 }
 

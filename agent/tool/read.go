@@ -33,8 +33,8 @@ type readDetails struct {
 func (t readTool) Spec() llm.Tool {
 	return llm.Tool{
 		Name: "read",
-		Description: fmt.Sprintf("Read a text file. Returns at most %d lines or %s, whichever comes first; "+
-			"for more, call again with offset. Images and other binary files cannot be read.", MaxLines, size(MaxBytes)),
+		Description: fmt.Sprintf("Read a file. Returns at most %d lines or %s, whichever comes first; "+
+			"for more, call again with offset. Pictures (PNG, JPEG, GIF, WebP, BMP) are shown; other binary files cannot be read.", MaxLines, size(MaxBytes)),
 		Parameters: json.RawMessage(`{"type":"object","properties":{` +
 			`"path":{"type":"string","description":"File to read, relative to the working folder or absolute"},` +
 			`"offset":{"type":"number","description":"Line to start at, counted from 1"},` +
@@ -59,8 +59,12 @@ func (t readTool) Run(ctx context.Context, args json.RawMessage, _ func(agent.To
 		}
 		w.max, w.asked = min(int(*a.Limit), MaxLines), *a.Limit <= MaxLines
 	}
-	if err := t.read(ctx, a.Path, &w); err != nil {
+	picture, err := t.read(ctx, a.Path, &w)
+	if err != nil {
 		return agent.ToolResult{}, fmt.Errorf("reading %s: %w", a.Path, err)
+	}
+	if picture != nil {
+		return *picture, nil
 	}
 	if w.first > w.total && w.first > 1 {
 		return agent.ToolResult{}, fmt.Errorf("reading %s: offset %d is beyond end of file (%d lines total)", a.Path, w.first, w.total)
@@ -72,26 +76,40 @@ func (t readTool) Run(ctx context.Context, args json.RawMessage, _ func(agent.To
 	return textResult(w.text(a.Path), details), nil
 }
 
-func (t readTool) read(ctx context.Context, name string, w *window) error {
+// read fills the window with a text, or gives the result for a picture.
+func (t readTool) read(ctx context.Context, name string, w *window) (picture *agent.ToolResult, err error) {
 	path, err := t.set.path(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	real, err := realPath(path)
 	if err != nil {
-		return plainError(err)
+		return nil, plainError(err)
 	}
 	f, _, err := openRegular(real, os.O_RDONLY)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
+	head := make([]byte, sniffSize)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, plainError(err)
+	}
+	head = head[:n]
+	if mime := imageType(head); mime != "" {
+		res, err := imageResult(f, mime)
+		return &res, err
+	}
+	if isBinary(head) {
+		return nil, errors.New("it is a binary file")
+	}
 	digest := sha256.New()
 	if err := w.fill(ctx, f, digest); err != nil {
-		return plainError(err)
+		return nil, plainError(err)
 	}
 	t.set.seen.set(real, sum(digest.Sum(nil)))
-	return nil
+	return nil, nil //nolint:nilnil // a text has no picture
 }
 
 // A window is the part of a file that is shown. It counts the whole file and
@@ -113,13 +131,6 @@ type window struct {
 // because the digest must stand for the whole file.
 func (w *window) fill(ctx context.Context, r io.Reader, digest hash.Hash) error {
 	in := bufio.NewReaderSize(io.TeeReader(r, digest), 64<<10)
-	head, err := in.Peek(sniffSize)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if err := checkText(head); err != nil {
-		return err
-	}
 	line, length, inLine := []byte(nil), 0, false
 	for {
 		if ctx.Err() != nil {
@@ -212,30 +223,6 @@ func (w *window) text(name string) string {
 		return fmt.Sprintf("%s\n\n[Showing lines %d-%d of %d (%s limit). Use offset=%d to continue.]", body, w.first, next-1, w.total, size(MaxBytes), next)
 	}
 	return fmt.Sprintf("%s\n\n[Showing lines %d-%d of %d. Use offset=%d to continue.]", body, w.first, next-1, w.total, next)
-}
-
-// checkText refuses what is no text, by the bytes and not by the name.
-func checkText(head []byte) error {
-	for _, m := range imageMagic() {
-		if strings.HasPrefix(string(head), m.magic) {
-			return fmt.Errorf("it is an image (%s), which this tool cannot show yet", m.mime)
-		}
-	}
-	if binary(head) {
-		return errors.New("it is a binary file")
-	}
-	return nil
-}
-
-type magic struct{ magic, mime string }
-
-func imageMagic() []magic {
-	return []magic{
-		{"\x89PNG\r\n\x1a\n", "image/png"},
-		{"\xff\xd8\xff", "image/jpeg"},
-		{"GIF87a", "image/gif"},
-		{"GIF89a", "image/gif"},
-	}
 }
 
 // shellQuote is only for a hint to the model; nothing here runs it.

@@ -135,7 +135,10 @@ func TestToolsByName(t *testing.T) {
 	if err != nil || len(all) != 4 {
 		t.Fatalf("got %d tools, %v", len(all), err)
 	}
-	if _, err := e.set.Tools("read", "grep"); err == nil || !strings.Contains(err.Error(), `"grep"`) {
+	if all, err = e.set.Tools(Names()...); err != nil || len(all) != 7 {
+		t.Fatalf("got %d tools, %v", len(all), err)
+	}
+	if _, err := e.set.Tools("read", "frob"); err == nil || !strings.Contains(err.Error(), `"frob"`) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := New(Options{Dir: filepath.Join(e.dir, "gone")}); err == nil {

@@ -1,5 +1,5 @@
 // Package tool holds the tools a coding agent works with: read, bash, edit and
-// write. They run with the rights of the process and hold no fence around the
+// write, and on request grep, find and ls. They run with the rights of the process and hold no fence around the
 // working folder: real isolation is the operating system's work.
 //
 // Names, parameters, limits and notices follow the Pi coding agent, so that
@@ -46,6 +46,7 @@ type Set struct {
 	env     []string
 	spill   string
 	shell   string
+	ripgrep string // "" when it is not installed
 	timeout time.Duration
 	queue   *queue
 	seen    *seen
@@ -72,20 +73,27 @@ func New(opts Options) (*Set, error) {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
+	rg, err := exec.LookPath("rg")
+	if err != nil {
+		rg = ""
+	}
 	return &Set{
-		dir: dir, home: lookup(env, "HOME"), env: env, spill: opts.SpillDir, shell: shell,
+		dir: dir, home: lookup(env, "HOME"), env: env, spill: opts.SpillDir, shell: shell, ripgrep: rg,
 		timeout: timeout, queue: newQueue(), seen: newSeen(),
 	}, nil
 }
 
 // Names are the tools there are, in the order the model is told of them.
-func Names() []string { return []string{"read", "bash", "edit", "write"} }
+func Names() []string { return append(Defaults(), "grep", "find", "ls") }
 
-// Tools returns the named tools; without names, all of them. An unknown name is
-// an error that lists the known ones.
+// Defaults are the tools an agent has when nobody says which.
+func Defaults() []string { return []string{"read", "bash", "edit", "write"} }
+
+// Tools returns the named tools; without names, the default ones. An unknown name
+// is an error that lists the known ones.
 func (s *Set) Tools(names ...string) ([]agent.Tool, error) {
 	if len(names) == 0 {
-		names = Names()
+		names = Defaults()
 	}
 	tools := make([]agent.Tool, 0, len(names))
 	for _, name := range names {
@@ -108,6 +116,12 @@ func (s *Set) tool(name string) agent.Tool {
 		return editTool{s}
 	case "write":
 		return writeTool{s}
+	case "grep":
+		return grepTool{s}
+	case "find":
+		return findTool{s}
+	case "ls":
+		return lsTool{s}
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func NewCmd(a *app.App) *cobra.Command {
 	f.StringVar(&o.Model, "model", "", "provider/id (default: $MUNTIN_MODEL)")
 	f.StringVar(&o.Session, "session", "", "the conversation's file; it is continued if it exists")
 	f.BoolVar(&o.NoSession, "no-session", false, "keep the conversation in memory only")
-	f.StringSliceVar(&o.Tools, "tools", nil, "tools to offer (default: all)")
+	f.StringSliceVar(&o.Tools, "tools", nil, "tools to offer (default: read, bash, edit, write; there are also grep, find, ls)")
 	f.StringVar(&o.System, "append-system-prompt", "", "text to add to the system prompt")
 	f.StringVar(&o.Name, "name", "muntin", "the agent's name on its screen")
 	return cmd
