@@ -35,6 +35,7 @@ type bashArgs struct {
 type bashDetails struct {
 	ExitCode   int         `json:"exitCode"`
 	DurationMS int64       `json:"durationMs"`
+	CPUMS      int64       `json:"cpuMs"` // of the command and the children it waited for
 	TimedOut   bool        `json:"timedOut,omitempty"`
 	Truncation *truncation `json:"truncation,omitempty"`
 	FullOutput string      `json:"fullOutputPath,omitempty"`
@@ -149,7 +150,7 @@ func bashResult(out shown, res proc.Result, err error, timeout time.Duration) (a
 	default:
 		return agent.ToolResult{}, err
 	}
-	details := bashDetails{ExitCode: res.Code, DurationMS: res.Duration.Milliseconds(), TimedOut: res.TimedOut, FullOutput: out.path}
+	details := bashDetails{ExitCode: res.Code, DurationMS: res.Duration.Milliseconds(), CPUMS: res.CPU.Milliseconds(), TimedOut: res.TimedOut, FullOutput: out.path}
 	if out.cut.Truncated {
 		details.Truncation = &out.cut
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -56,6 +57,41 @@ func TestWriteFileReplacesAndKeepsMode(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(left) != 1 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestWriteFileKeepsTheOwner(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("one"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	uid, gid := -1, os.Getgid()
+	if os.Getuid() == 0 {
+		uid, gid = 12345, 23456
+	} else if groups, err := os.Getgroups(); err == nil && len(groups) > 0 {
+		gid = groups[len(groups)-1]
+	}
+	if err := os.Chown(path, uid, gid); err != nil {
+		t.Skip("no other owner or group can be set here:", err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t)
+	if is.Uid != was.Uid || is.Gid != was.Gid || after.Mode() != before.Mode() {
+		t.Errorf("got %d:%d %v, want %d:%d %v", is.Uid, is.Gid, after.Mode(), was.Uid, was.Gid, before.Mode())
 	}
 }
 

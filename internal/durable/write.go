@@ -16,8 +16,9 @@ import (
 
 // WriteFile replaces the file at path with data. A reader sees the old
 // content or the new, never a part, also after a power loss: the data is
-// synced before the rename and the folder after it. The mode is perm, without
-// the umask applied when the file existed, else with it.
+// synced before the rename and the folder after it. A file that existed keeps its
+// mode, and its owner and group where the system lets us set them; a new one gets
+// perm, less the umask.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	dir := filepath.Dir(path)
 	opts := []renameio.Option{renameio.WithTempDir(dir), renameio.WithPermissions(perm), renameio.WithExistingPermissions()}
@@ -29,10 +30,34 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if _, err := f.Write(data); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
+	keepOwner(f.File, path)
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return SyncDir(dir)
+}
+
+// keepOwner gives f the owner and group of the file at path. Where only root may,
+// it gives the group, and where that is refused too it leaves f as it is: a new
+// file under our own name is better than none.
+func keepOwner(f *os.File, path string) {
+	old, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	is, err := f.Stat()
+	if err != nil {
+		return
+	}
+	want, ok1 := old.Sys().(*syscall.Stat_t)
+	have, ok2 := is.Sys().(*syscall.Stat_t)
+	if !ok1 || !ok2 || want.Uid == have.Uid && want.Gid == have.Gid {
+		return
+	}
+	if f.Chown(int(want.Uid), int(want.Gid)) != nil && f.Chown(-1, int(want.Gid)) != nil {
+		return
+	}
+	_ = f.Chmod(old.Mode()) // a change of owner drops the set-id bits
 }
 
 // Rename moves a file within one file system and makes the move durable.

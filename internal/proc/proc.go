@@ -41,7 +41,8 @@ type Result struct {
 	Code           int            // exit status; 128+signal when a signal ended it
 	Signal         syscall.Signal // 0 unless a signal ended it
 	Duration       time.Duration
-	TimedOut       bool // Spec.Timeout ended it
+	CPU            time.Duration // used by the process and the children it waited for, user and system
+	TimedOut       bool          // Spec.Timeout ended it
 }
 
 // ExitError is returned when the process ran and did not exit with 0.
@@ -111,6 +112,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	res := Result{Stdout: stdout.bytes(), Stderr: stderr.bytes(), Duration: time.Since(start)}
 	res.Code, res.Signal = status(cmd)
+	res.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	switch {
 	case ctx.Err() != nil:
 		return res, fmt.Errorf("running %s: %w", spec.Argv[0], context.Cause(ctx))

@@ -32,6 +32,14 @@ func TestRunMergesStreamsAsTheyCome(t *testing.T) {
 	}
 }
 
+func TestRunReportsTheCPUTime(t *testing.T) {
+	t.Parallel()
+	res, err := Run(t.Context(), Spec{Argv: []string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}})
+	if err != nil || res.CPU <= 0 || res.CPU > 2*res.Duration+time.Second {
+		t.Errorf("%v of CPU in %v, %v", res.CPU, res.Duration, err)
+	}
+}
+
 func TestRunPassesArgumentsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	arg := "$(touch x); `id` 'a' \"b\" \\ \n*"
