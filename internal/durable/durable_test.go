@@ -95,6 +95,70 @@ func TestWriteFileKeepsTheOwner(t *testing.T) {
 	}
 }
 
+func TestExchangeGivesWhatWasThere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f")
+	if old, err := Exchange(path, []byte("one"), 0o600); err != nil || old != nil {
+		t.Fatalf("a new file: %q, %v", old, err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	old, err := Exchange(path, []byte("two"), 0o600)
+	if err != nil || string(old) != "one" {
+		t.Errorf("got %q, %v", old, err)
+	}
+	got, err := os.ReadFile(path)
+	info, _ := os.Stat(path)
+	if err != nil || string(got) != "two" || info.Mode().Perm() != 0o640 {
+		t.Errorf("read %q, mode %v, %v", got, info.Mode(), err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if _, err := Exchange(filepath.Join(path, "x"), nil, 0o600); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestExchangeLosesNothing: whatever several writers put there comes out once.
+func TestExchangeLosesNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "f")
+	var mu sync.Mutex
+	seen := map[string]int{}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 25 {
+				old, err := Exchange(path, fmt.Appendf(nil, "%d-%d", w, i), 0o600)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				seen[string(old)]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	last, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen[string(last)]++
+	// Before there is a file, two may both find none; after that each text is given out once.
+	delete(seen, "")
+	for text, n := range seen {
+		if n != 1 {
+			t.Errorf("%s came out %d times", text, n)
+		}
+	}
+	if len(seen) < 97 {
+		t.Errorf("%d of 100 texts came out", len(seen))
+	}
+}
+
 func TestWriteFileErrorNamesThePath(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "no", "f")

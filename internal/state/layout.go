@@ -62,9 +62,14 @@ func (d RepoDir) Trash() string { return filepath.Join(d.Path, "trash") }
 
 // BoardLock is the lock that all writers of the board file at path share. The
 // repository's folder must exist before it can be taken.
-func (d RepoDir) BoardLock(path string) string {
+func (d RepoDir) BoardLock(path string) string { return d.board(path) + ".lock" }
+
+// BoardVersions is the folder with the last texts of the board file at path.
+func (d RepoDir) BoardVersions(path string) string { return d.board(path) }
+
+func (d RepoDir) board(path string) string {
 	sum := sha256.Sum256([]byte(path))
-	return filepath.Join(d.Path, "board-"+hex.EncodeToString(sum[:4])+".lock")
+	return filepath.Join(d.Path, "board-"+hex.EncodeToString(sum[:4]))
 }
 
 // Worktrees is the folder that holds the linked worktrees of a run, or of all
