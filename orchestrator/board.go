@@ -23,21 +23,19 @@ func NewBoardReader(file board.File, rev int64) *BoardReader {
 	return &BoardReader{file: file, rev: rev}
 }
 
-// Read gives tasks without one an id and returns the board as an input. A
-// missing file is a board without tasks.
+// Read gives tasks without one an id, brings in what a save from an old text would
+// have wiped out, and returns the board as an input. A missing file is a board
+// without tasks.
 func (b *BoardReader) Read(ctx context.Context) (Input, []board.Problem, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	brd, err := b.file.Read()
+	brd, _, err := b.file.Update(ctx, func(brd *board.Board) error {
+		_, err := brd.EnsureIDs()
+		return err
+	})
 	if errors.Is(err, board.ErrNoFile) {
 		b.rev++
 		return Input{Kind: InputBoard, Rev: b.rev, Tasks: []Task{}}, nil, nil
-	}
-	if err == nil && lacksID(brd) {
-		brd, _, err = b.file.Update(ctx, func(brd *board.Board) error {
-			_, err := brd.EnsureIDs()
-			return err
-		})
 	}
 	if err != nil {
 		return Input{}, nil, fmt.Errorf("reading the board: %w", err)
@@ -88,15 +86,6 @@ func (b *BoardReader) mark(ctx context.Context, e Effect) (Input, error) {
 		}
 		return err
 	})
-}
-
-func lacksID(brd *board.Board) bool {
-	for _, t := range brd.Tasks() {
-		if t.ID == "" && t.State != board.Unknown {
-			return true
-		}
-	}
-	return false
 }
 
 func tasksOf(brd *board.Board) []Task {

@@ -72,7 +72,9 @@ func serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	file := board.File{Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo)}
+	file := board.File{
+		Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo), Versions: o.Dir.BoardVersions(o.Run.Todo), By: board.Agent,
+	}
 	s := &server{ServeOptions: o, board: NewBoardReader(file, st.Rev), inputs: make(chan Input)}
 	crew := NewCrew(CrewOptions{
 		Board: s.board, Git: git, Members: members(o.Run, recipe), Run: o.Run.Name, Branch: o.Run.Branch,

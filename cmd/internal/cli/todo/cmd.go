@@ -56,7 +56,11 @@ func boardAt(a *app.App, path, root string) (board.File, error) {
 	if err := os.MkdirAll(dir.Path, 0o700); err != nil {
 		return board.File{}, fmt.Errorf("making the repository's state folder: %w", err)
 	}
-	return board.File{Path: path, LockPath: dir.BoardLock(path)}, nil
+	f := board.File{Path: path, LockPath: dir.BoardLock(path), Versions: dir.BoardVersions(path)}
+	if a.Getenv("MUNTIN_AGENT") != "" {
+		f.By = board.Agent
+	}
+	return f, nil
 }
 
 func newLs(a *app.App) *cobra.Command {
