@@ -44,11 +44,14 @@ func (b *BoardReader) Read(ctx context.Context) (Input, []board.Problem, error) 
 	return Input{Kind: InputBoard, Rev: b.rev, Tasks: tasksOf(brd)}, brd.Problems, nil
 }
 
-// edit changes the board under its lock and returns the reading after it.
-func (b *BoardReader) edit(ctx context.Context, change func(*board.Board) error) (Input, error) {
+// edit changes the board under its lock, on behalf of an agent, and returns the
+// reading after it.
+func (b *BoardReader) edit(ctx context.Context, agent string, change func(*board.Board) error) (Input, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	brd, _, err := b.file.Update(ctx, change)
+	file := b.file
+	file.Who = agent
+	brd, _, err := file.Update(ctx, change)
 	if err != nil {
 		return Input{}, err
 	}
@@ -58,7 +61,7 @@ func (b *BoardReader) edit(ctx context.Context, change func(*board.Board) error)
 
 // claim marks an open task as taken by an agent.
 func (b *BoardReader) claim(ctx context.Context, task, agent string) (Input, error) {
-	return b.edit(ctx, func(brd *board.Board) error {
+	return b.edit(ctx, agent, func(brd *board.Board) error {
 		t, ok := brd.Task(task)
 		switch {
 		case !ok:
@@ -75,7 +78,7 @@ func (b *BoardReader) claim(ctx context.Context, task, agent string) (Input, err
 // mark writes what became of a task. A task that goes back to the board loses
 // the agent's name; one that a person settled meanwhile stays as it is.
 func (b *BoardReader) mark(ctx context.Context, e Effect) (Input, error) {
-	return b.edit(ctx, func(brd *board.Board) error {
+	return b.edit(ctx, e.Agent, func(brd *board.Board) error {
 		t, ok := brd.Task(e.Task)
 		if !ok || t.State != board.Claimed {
 			return nil

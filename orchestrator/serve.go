@@ -73,7 +73,8 @@ func serve(ctx context.Context, o ServeOptions) error {
 		return err
 	}
 	file := board.File{
-		Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo), Versions: o.Dir.BoardVersions(o.Run.Todo), By: board.Agent,
+		Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo), Versions: o.Dir.BoardVersions(o.Run.Todo),
+		Log: o.Dir.BoardLog(o.Run.Todo), By: board.Agent,
 	}
 	s := &server{ServeOptions: o, board: NewBoardReader(file, st.Rev), inputs: make(chan Input)}
 	crew := NewCrew(CrewOptions{

@@ -67,6 +67,9 @@ func (d RepoDir) BoardLock(path string) string { return d.board(path) + ".lock" 
 // BoardVersions is the folder with the last texts of the board file at path.
 func (d RepoDir) BoardVersions(path string) string { return d.board(path) }
 
+// BoardLog is the log of what changed on the board file at path.
+func (d RepoDir) BoardLog(path string) string { return d.board(path) + ".jsonl" }
+
 func (d RepoDir) board(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Join(d.Path, "board-"+hex.EncodeToString(sum[:4]))

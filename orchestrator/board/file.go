@@ -2,6 +2,7 @@ package board
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,9 @@ type File struct {
 	Path     string
 	LockPath string
 	Versions string
+	Log      string // what changed and who did it, as lines of JSON; "": not kept
 	By       Author // who Update writes for; "" is a person
+	Who      string // the name of the agent that Update writes for
 }
 
 // Read parses the file as it is now, without the lock: writers replace the
@@ -136,6 +139,9 @@ func (f File) updateOnce(fn func(*Board) error) (b *Board, changed, again bool, 
 	if err != nil {
 		return nil, false, errors.Is(err, errChanged), noChange(err)
 	}
+	if err := f.record(merged, text, cmp.Or(f.By, Person)); err != nil {
+		return nil, true, false, err
+	}
 	if !bytes.Equal(text, b.Bytes()) {
 		if b, err = Parse(text); err != nil {
 			return nil, true, false, fmt.Errorf("%s: %w", f.Path, err)
@@ -169,6 +175,11 @@ func (f File) takeIn(b *Board, all []version) (*Board, []version, error) {
 	base, from := origin(all, text)
 	latest, ok := all[last].read()
 	if from == last || !ok {
+		if ok {
+			if err := f.record(latest, text, Person); err != nil {
+				return nil, all, err
+			}
+		}
 		all, err := f.keep(all, text, Person)
 		return b, all, err
 	}
@@ -179,6 +190,9 @@ func (f File) takeIn(b *Board, all []version) (*Board, []version, error) {
 	merged, err := Parse(m.Text)
 	if err != nil {
 		return nil, all, fmt.Errorf("%s was saved from an old text: %w", f.Path, err)
+	}
+	if err := f.record(latest, m.Text, Person); err != nil {
+		return nil, all, err
 	}
 	if all[last].pending { // nobody saved this: a writer died before it was done
 		return merged, all, f.written(all)

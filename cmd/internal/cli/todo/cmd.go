@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,9 +25,9 @@ func NewCmd(a *app.App) *cobra.Command {
 		Use: "todo", Short: "List, add and settle tasks of the board", Args: cobra.ArbitraryArgs, RunE: app.Subcommand,
 		Long: "The board is TODO.md: plain Markdown that people, agents and these commands edit\nat the same time. Inside a run's pane it is the run's.",
 	}
-	cmd.AddCommand(newLs(a), newAdd(a),
+	cmd.AddCommand(newLs(a), newAdd(a), newEdit(a), newClaim(a), newRelease(a),
 		newSet(a, "done", "Tick a task", board.Done), newSet(a, "reopen", "Open a task again", board.Open),
-		newSet(a, "cancel", "Cancel a task", board.Cancelled), newBlock(a))
+		newSet(a, "cancel", "Cancel a task", board.Cancelled), newBlock(a), newLog(a))
 	return cmd
 }
 
@@ -56,9 +55,11 @@ func boardAt(a *app.App, path, root string) (board.File, error) {
 	if err := os.MkdirAll(dir.Path, 0o700); err != nil {
 		return board.File{}, fmt.Errorf("making the repository's state folder: %w", err)
 	}
-	f := board.File{Path: path, LockPath: dir.BoardLock(path), Versions: dir.BoardVersions(path)}
-	if a.Getenv("MUNTIN_AGENT") != "" {
-		f.By = board.Agent
+	f := board.File{
+		Path: path, LockPath: dir.BoardLock(path), Versions: dir.BoardVersions(path), Log: dir.BoardLog(path), By: board.Person,
+	}
+	if who := a.Getenv("MUNTIN_AGENT"); who != "" {
+		f.By, f.Who = board.Agent, who
 	}
 	return f, nil
 }
@@ -123,6 +124,7 @@ func list(a *app.App, b *board.Board) error {
 
 func newAdd(a *app.App) *cobra.Command {
 	var n board.NewTask
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "add <text>", Short: "Add a task", Args: app.Args(1, 1, "the task's text in quotes"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
@@ -135,14 +137,19 @@ func newAdd(a *app.App) *cobra.Command {
 				return err
 			}
 			var id string
-			_, _, err = f.Update(ctx, func(b *board.Board) (err error) {
+			b, _, err := f.Update(ctx, func(b *board.Board) (err error) {
 				id, err = b.AddTask(n)
 				return err
 			})
-			if err == nil {
-				fmt.Fprintf(a.Streams.Out, "^%s\n", id)
+			if err != nil {
+				return err
 			}
-			return err
+			if asJSON {
+				task, _ := b.Task(id)
+				return a.PrintJSON(task)
+			}
+			fmt.Fprintf(a.Streams.Out, "^%s\n", id)
+			return nil
 		}),
 	}
 	fl := cmd.Flags()
@@ -153,63 +160,7 @@ func newAdd(a *app.App) *cobra.Command {
 	fl.StringVar(&n.Parent, "in", "", "id of the task to put it in")
 	fl.StringVar(&n.Body, "details", "", "text below it")
 	fl.IntVar(&n.Priority, "priority", 0, "1 (first) to 3")
+	fl.StringSliceVar(&n.Tags, "tag", nil, "tags")
+	fl.BoolVar(&asJSON, "json", false, "print the task as JSON")
 	return cmd
 }
-
-func newSet(a *app.App, verb, short string, to board.State) *cobra.Command {
-	return &cobra.Command{
-		Use: verb + " <task>...", Short: short,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return app.Usage("want the id of a task")
-			}
-			return nil
-		},
-		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			return update(ctx, a, func(b *board.Board) error {
-				for _, arg := range args {
-					if err := set(b, bare(arg), to, ""); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}),
-	}
-}
-
-func newBlock(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "block <task> <reason>", Short: "Block a task and say why", Args: app.Args(2, 2, "a task and the reason in quotes"),
-		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			return update(ctx, a, func(b *board.Board) error {
-				return set(b, bare(args[0]), board.Blocked, args[1])
-			})
-		}),
-	}
-}
-
-func update(ctx context.Context, a *app.App, change func(*board.Board) error) error {
-	f, err := file(a)
-	if err != nil {
-		return err
-	}
-	_, _, err = f.Update(ctx, func(b *board.Board) error {
-		if slices.ContainsFunc(b.Tasks(), func(t board.Task) bool { return t.ID == "" && t.State != board.Unknown }) {
-			if _, err := b.EnsureIDs(); err != nil {
-				return err
-			}
-		}
-		return change(b)
-	})
-	return err
-}
-
-func set(b *board.Board, task string, to board.State, reason string) error {
-	if err := b.SetState(task, to); err != nil {
-		return err
-	}
-	return b.SetReason(task, reason)
-}
-
-func bare(id string) string { return strings.TrimPrefix(id, "^") }
