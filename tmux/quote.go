@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	ident "muntin/internal/id"
+	"muntin/tmux/control"
 )
 
 // wordChars are what names and variables are made of.
@@ -75,48 +76,8 @@ func escapePath(path string) string {
 
 // A Cmd is one tmux command: its full name and its arguments, each taken
 // literally. Options must come before "--" and free text after it.
-type Cmd []string
+type Cmd = control.Cmd
 
 // line writes commands as one list in tmux's own syntax: an error in one
 // drops the rest.
-func line(cmds ...Cmd) (string, error) {
-	var b strings.Builder
-	for i, c := range cmds {
-		if len(c) == 0 || !ident.Word(c[0], ident.Lower, ident.Lower+"-", len(c[0])) {
-			return "", fmt.Errorf("tmux command %d: not a command name", i)
-		}
-		if i > 0 {
-			b.WriteString(" ; ")
-		}
-		b.WriteString(c[0])
-		for _, arg := range c[1:] {
-			if strings.IndexByte(arg, 0) >= 0 {
-				return "", fmt.Errorf("tmux %s: an argument holds a NUL byte", c[0])
-			}
-			b.WriteByte(' ')
-			quoteTo(&b, arg)
-		}
-	}
-	return b.String(), nil
-}
-
-// quoteTo writes arg as one double-quoted word of tmux's syntax (tmux(1),
-// PARSING SYNTAX): control bytes and bytes that are not UTF-8 in octal, since
-// a raw 0xff ends tmux's input; '"', '\', '$' and '~' behind a backslash.
-func quoteTo(b *strings.Builder, arg string) {
-	b.WriteByte('"')
-	for i := 0; i < len(arg); {
-		r, n := utf8.DecodeRuneInString(arg[i:])
-		switch c := arg[i]; {
-		case c < 0x20 || c == 0x7f || r == utf8.RuneError && n == 1:
-			fmt.Fprintf(b, `\%03o`, c)
-		case strings.IndexByte("\"\\$~", c) >= 0:
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		default:
-			b.WriteString(arg[i : i+n])
-		}
-		i += n
-	}
-	b.WriteByte('"')
-}
+func line(cmds ...Cmd) (string, error) { return control.Line(cmds...) }
