@@ -19,8 +19,8 @@ const (
 )
 
 // A transport carries a list of commands to the server and brings back one
-// reply a command. Today it is one `tmux` process a list; a control-mode
-// connection can take its place.
+// reply a command: by one `tmux` process a list, or over a control-mode
+// connection, with the same results.
 type transport interface {
 	// run carries out cmds in order and stops at the first that fails: the
 	// replies of those before it come back with a *CommandError. With a
@@ -69,6 +69,8 @@ func (t *execTransport) run(ctx context.Context, epoch Epoch, cmds []Cmd) ([]str
 	if err != nil {
 		return nil, err
 	}
+	// What the parser says has the place in our own script in front.
+	errText = strings.TrimPrefix(errText, "-:1: ")
 	replies, stale := splitReplies(out, nonce)
 	switch {
 	case stale:

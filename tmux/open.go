@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -37,6 +38,9 @@ type Server struct {
 	env       []string
 	transport transport
 	exec      *execTransport
+	link      atomic.Pointer[link] // nil unless connected
+
+	connecting sync.Mutex // held while link is made or ended
 
 	mu      sync.Mutex // guards the fields below
 	epoch   Epoch      // zero until a server is known
@@ -136,7 +140,7 @@ func newServer(o Options) (*Server, error) {
 		dir = "/"
 	}
 	s.exec = &execTransport{argv: argv, conf: s.conf, env: s.env, dir: dir}
-	s.transport = s.exec
+	s.transport = &switchTransport{exec: s.exec, link: &s.link}
 	return s, nil
 }
 

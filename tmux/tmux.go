@@ -114,6 +114,7 @@ var messages = []struct {
 	{"error connecting to", ErrNoServer},
 	{"server exited", ErrNoServer},
 	{"lost server", ErrNoServer},
+	{noSessions, ErrNoServer},
 	{"no current target", ErrNoServer}, // it has no session left and is about to exit
 	{"can't find pane", ErrNoSuchPane},
 	{"no such pane", ErrNoSuchPane},
