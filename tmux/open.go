@@ -40,7 +40,8 @@ type Server struct {
 	exec      *execTransport
 	link      atomic.Pointer[link] // nil unless connected
 
-	connecting sync.Mutex // held while link is made or ended
+	connecting sync.Mutex    // held while link is made or ended
+	views      chan struct{} // one for each View
 
 	mu      sync.Mutex // guards the fields below
 	epoch   Epoch      // zero until a server is known
@@ -99,7 +100,7 @@ func (s *Server) Ours() bool {
 }
 
 func newServer(o Options) (*Server, error) {
-	s := &Server{opts: o, keys: map[string]bool{}}
+	s := &Server{opts: o, keys: map[string]bool{}, views: make(chan struct{}, maxViews)}
 	bin, env := o.Bin, o.Env
 	if bin == "" {
 		bin = "tmux"
