@@ -177,82 +177,34 @@ func TestIdsOfAnEarlierServerAreNotUsed(t *testing.T) {
 }
 
 // Someone detaches our client, as a person may: it comes back, and says that
-// something may have been missed.
+// something may have been missed. Until then commands go the other way.
 func TestReconnectTellsToResync(t *testing.T) {
 	t.Parallel()
 	tmuxtest.Each(t, func(t *testing.T, s *tmux.Server) {
 		_, _, ref := session(t, s, "a")
 		ch := events(t, s)
-		person := tmuxtest.Open(t, tmux.Options{Socket: s.Socket(), Bin: ""})
-		out, err := person.Do(t.Context(), tmux.Cmd{"list-clients", "-F", "#{client_pid} #{client_flags}"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Log(out)
-		if _, err := person.Do(t.Context(), tmux.Cmd{"detach-client", "-s", "=a"}); err != nil {
-			t.Fatal(err)
-		}
-		if err := person.KillPane(t.Context(), ref); err == nil {
-			await(t, ch, "a resync or the end", func(e tmux.Event) bool {
-				return e.Kind == tmux.EventResync || e.Kind == tmux.EventServerGone
-			})
-		}
-	})
-}
-
-// Whoever does not take events loses them, and is told; nobody else does.
-func TestSlowConsumerIsToldToResync(t *testing.T) {
-	t.Parallel()
-	s := tmuxtest.Server(t)
-	session(t, s, "a")
-	slow := events(t, s)
-	quick, err := s.Events(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	count, stop := 0, make(chan struct{})
-	go func() {
-		defer close(stop)
-		for e := range quick {
-			if e.Kind == tmux.EventResync {
-				t.Error("the quick one was told to resync")
-			}
-			if count++; e.Kind == tmux.EventAdded && e.Pane.WindowName == "last" {
-				return
-			}
-		}
-	}()
-	const rounds = 20
-	for i := range rounds {
-		name := "w" + strconv.Itoa(i)
-		panes := make([]tmux.PaneSpec, 16)
-		for n := range panes {
-			panes[n] = tmux.PaneSpec{Argv: idle()}
-		}
-		if i == rounds-1 {
-			panes = panes[:1]
-		}
-		out, err := s.Spawn(t.Context(), tmux.SessionSpec{Name: name, Dir: "/"}, []tmux.WindowSpec{{Name: window(i, rounds), Panes: panes}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		await := i < rounds-1
-		if await {
-			if err := s.KillSession(t.Context(), out.Session, name); err != nil {
+		for range 3 {
+			person, err := s.Reopen(t.Context())
+			if err != nil {
 				t.Fatal(err)
 			}
+			if _, err := person.Do(t.Context(), tmux.Cmd{"detach-client", "-s", "=a"}); err != nil {
+				t.Fatal(err)
+			}
+			snapshot(t, s) // whichever way it goes
+			await(t, ch, "a resync", func(e tmux.Event) bool { return e.Kind == tmux.EventResync })
+			tmuxtest.Wait(t, "the connection is back", s.Connected)
+			made, err := s.Split(t.Context(), ref, tmux.Tiled, tmux.PaneSpec{Argv: idle(), Dir: "/"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			await(t, ch, "the new pane", about(tmux.EventAdded, made.ID))
+			if err := s.KillPane(t.Context(), made); err != nil {
+				t.Fatal(err)
+			}
+			await(t, ch, "the pane to go", about(tmux.EventGone, made.ID))
 		}
-	}
-	<-stop
-	await(t, slow, "a resync", func(e tmux.Event) bool { return e.Kind == tmux.EventResync })
-	t.Logf("the quick one had %d events", count)
-}
-
-func window(i, rounds int) string {
-	if i == rounds-1 {
-		return "last"
-	}
-	return "many"
+	})
 }
 
 // A context that ends takes its channel with it, and a call abandoned leaves

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +27,7 @@ func (e *LostError) Error() string {
 const (
 	pipeBuffer  = 1 << 20 // bytes held for a reader
 	pipeTimeout = 5 * time.Second
+	pipeQuiet   = 250 * time.Millisecond // silence after which the sink has nothing left
 )
 
 // A Pipe is a copy of what the program in a pane writes. Read may be called by
@@ -35,11 +37,14 @@ type Pipe struct {
 	ref    PaneRef
 	dir    string
 	file   *os.File
+	sink   int           // the process that writes into it
 	done   chan struct{} // closed when the copying has ended
+	work   sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below
 	more  chan struct{}
 	data  []byte
+	total int64
 	lost  int64
 	ended bool
 }
@@ -47,16 +52,98 @@ type Pipe struct {
 // Pipe copies what the program in a pane writes from now on (pipe-pane): unlike
 // a View it does not lose the last lines of a program that ends. It is for
 // panes that are not ours. A pane has only one pipe; one that is there is left
-// alone (ErrPiped). ErrDeadPane; ErrNoSuchPane; ErrStale.
+// alone (ErrPiped). ErrDeadPane; ErrNoSuchPane; ErrStale. ErrNotConnected:
+// Connect comes first, as the program's end is an event.
 //
 // The pane never waits for a reader: of what is not read, one MiB is kept.
 func (s *Server) Pipe(ctx context.Context, ref PaneRef) (*Pipe, error) {
 	p := &Pipe{server: s, ref: ref, done: make(chan struct{}), more: make(chan struct{}, 1)}
-	if err := p.open(ctx); err != nil {
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	events, err := s.Events(watching)
+	if err == nil {
+		err = p.open(ctx)
+	}
+	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("piping pane %s: %w", ref.ID, err)
 	}
-	go p.copy()
+	p.work.Go(p.copy)
+	p.work.Go(func() {
+		defer cancel()
+		p.watch(watching, events)
+	})
 	return p, nil
+}
+
+// watch ends the sink when the program has ended: tmux keeps a dead pane's
+// pipe open, and has no command to close it, but it has written all into it
+// before it calls the pane dead.
+func (p *Pipe) watch(ctx context.Context, events <-chan Event) {
+	for p.alive(ctx) {
+		for about := false; !about; {
+			select {
+			case <-p.done:
+				return
+			case e, ok := <-events:
+				if !ok {
+					return // the server is gone, and the pipe with it
+				}
+				about = e.Kind == EventResync || e.Pane.Ref == p.ref
+			}
+		}
+	}
+	tick := time.NewTicker(pipeQuiet)
+	defer tick.Stop()
+	for {
+		before := p.came()
+		select {
+		case <-p.done:
+			return
+		case <-tick.C:
+		}
+		if p.came() == before && !busy(p.sink) {
+			p.endSink()
+			return
+		}
+	}
+}
+
+// came is how many bytes have come so far.
+func (p *Pipe) came() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
+}
+
+// busy reports whether a process has something to do, where /proc tells
+// (proc_pid_stat(5)).
+func busy(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(rest, "R") || strings.HasPrefix(rest, "D")
+}
+
+// endSink ends the process at the other end, and with it the pane's pipe. It
+// lives as long as nobody has seen the end of the file.
+func (p *Pipe) endSink() {
+	select {
+	case <-p.done:
+	default:
+		_ = syscall.Kill(p.sink, syscall.SIGTERM) // it may end this moment by itself
+	}
+}
+
+// alive reports whether the program runs, as far as one can tell.
+func (p *Pipe) alive(ctx context.Context) bool {
+	sn, err := p.server.Snapshot(ctx)
+	if err != nil {
+		return true
+	}
+	pane, err := sn.Pane(p.ref)
+	return err == nil && !pane.Dead
 }
 
 // open makes a named pipe and has the pane's output written into it.
@@ -97,7 +184,7 @@ func (p *Pipe) open(ctx context.Context) (err error) {
 func (p *Pipe) attach(ctx context.Context, path string) error {
 	at := string(p.ref.ID)
 	// The only shell there is: tmux hands the words of pipe-pane to one.
-	sink := "exec >" + shellQuote(path) + "; echo; exec cat"
+	sink := "exec >" + shellQuote(path) + "; echo $$; exec cat"
 	pipe, err := line(Cmd{"pipe-pane", "-O", "-t", at, "--", strings.ReplaceAll(strings.ReplaceAll(sink, "#", "##"), "%", "%%")})
 	if err != nil {
 		return err
@@ -116,15 +203,26 @@ func (p *Pipe) attach(ctx context.Context, path string) error {
 	return refusal(replies[0])
 }
 
-// greeted waits for the line feed that the sink sends first.
+// greeted waits for the line with its process id that the sink sends first.
 func (p *Pipe) greeted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pipeTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = p.file.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	var hello [1]byte
-	if _, err := io.ReadFull(p.file, hello[:]); err != nil {
-		return errors.Join(fmt.Errorf("waiting for the pipe's other end: %w", err), p.detach(context.WithoutCancel(ctx)))
+	var word []byte
+	var b [1]byte
+	for {
+		if _, err := p.file.Read(b[:]); err != nil {
+			return fmt.Errorf("waiting for the pipe's other end: %w", err)
+		}
+		if b[0] == '\n' {
+			break
+		}
+		word = append(word, b[0])
+	}
+	var err error
+	if p.sink, err = strconv.Atoi(string(word)); err != nil || p.sink <= 1 {
+		return fmt.Errorf("the pipe's other end greets with %q: %w", word, errReply)
 	}
 	return nil
 }
@@ -137,6 +235,7 @@ func (p *Pipe) copy() {
 		n, err := p.file.Read(buf)
 		p.mu.Lock()
 		p.data = append(p.data, buf[:n]...)
+		p.total += int64(n)
 		if over := len(p.data) - pipeBuffer; over > 0 {
 			p.lost += int64(over)
 			p.data = append(p.data[:0], p.data[over:]...)
@@ -181,27 +280,12 @@ func (p *Pipe) Read(b []byte) (int, error) {
 	}
 }
 
-// Close ends the copying, if the pane's pipe is still this one.
-func (p *Pipe) Close(ctx context.Context) error {
-	var err error
-	select {
-	case <-p.done: // somebody else has ended it
-	default:
-		err = p.detach(ctx)
-		_ = p.file.SetReadDeadline(time.Unix(1, 0))
-		<-p.done
-	}
-	return errors.Join(err, p.file.Close(), os.RemoveAll(p.dir))
-}
-
-func (p *Pipe) detach(ctx context.Context) error {
-	_, err := p.server.onPane(ctx, p.ref, Cmd{"pipe-pane", "-t", string(p.ref.ID)})
-	for _, gone := range []error{ErrNoSuchPane, ErrNoServer, ErrStale} {
-		if errors.Is(err, gone) {
-			return nil
-		}
-	}
-	return err
+// Close ends the copying. What was not read yet can still be.
+func (p *Pipe) Close() error {
+	p.endSink()
+	_ = p.file.SetReadDeadline(time.Now().Add(pipeTimeout)) // should the sink not end
+	p.work.Wait()
+	return errors.Join(p.file.Close(), os.RemoveAll(p.dir))
 }
 
 // shellQuote makes one word of sh(1) of a path.

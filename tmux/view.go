@@ -12,7 +12,10 @@ import (
 
 // maxViews is how many panes a Server looks at at once: each costs a client,
 // and tmux sends it what all panes of the session write.
-const maxViews = 4
+const (
+	maxViews  = 4
+	viewQueue = 128 // records of up to some KB that wait for Next
+)
 
 // ErrTooManyViews: four panes are being viewed already.
 var ErrTooManyViews = errors.New("four tmux panes are being viewed already")
@@ -78,7 +81,7 @@ func (s *Server) view(ctx context.Context, ref PaneRef) (*View, error) {
 	free := func() { <-s.views }
 	conn, err := control.Dial(ctx, control.Options{
 		Argv: s.exec.argv, Env: s.env, Dir: s.exec.dir, Target: string(p.Session),
-		Flags: []string{"ignore-size", "pause-after=1"},
+		Flags: []string{"ignore-size", "pause-after=1"}, Queue: viewQueue,
 	})
 	if err != nil {
 		free()
