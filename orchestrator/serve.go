@@ -27,12 +27,22 @@ var ErrServed = errors.New("the run has an orchestrator already")
 // those hold it who only ask whether the run is alive.
 const lockTimeout = time.Second
 
+// Panes tells of the ends of the programs in a run's panes.
+type Panes interface {
+	// Watch calls ended with an agent's name when its pane's program has
+	// ended or its pane is gone, from one goroutine, at once for those that
+	// ended before, maybe twice. It blocks until ctx ends or it can tell no
+	// more, and returns the error of ended.
+	Watch(ctx context.Context, session string, ended func(agent string) error) error
+}
+
 // ServeOptions say which run to orchestrate.
 type ServeOptions struct {
 	Run     Run
 	Repo    state.Repo
 	Dir     state.RepoDir
 	Environ []string                     // of checks
+	Panes   Panes                        // may be nil
 	OnState func(State, []board.Problem) // called after every step, from one goroutine; may be nil
 	Now     func() time.Time
 }
@@ -93,6 +103,7 @@ func serve(ctx context.Context, o ServeOptions) error {
 		})
 	}
 	group.Go(func() error { return s.followAgents(ctx, st, lookouts) })
+	group.Go(func() error { return s.watchPanes(ctx, lookouts) })
 	group.Go(func() error { return loop.Run(ctx) })
 	err = group.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -216,6 +227,28 @@ func (s *server) followAgents(ctx context.Context, st State, lookouts map[string
 		}
 	}
 	return tail.Wait()
+}
+
+// watchPanes tells of supervisors that ended before they could be looked out
+// for, or were never there: their panes have ended.
+func (s *server) watchPanes(ctx context.Context, lookouts map[string]*lookout) error {
+	if s.Panes == nil {
+		return nil
+	}
+	var failed error
+	_ = s.Panes.Watch(ctx, s.Run.Session, func(name string) error {
+		l, ok := lookouts[name]
+		if !ok {
+			return nil
+		}
+		gone, err := l.gone(ctx)
+		if err == nil && gone {
+			err = s.send(ctx, Input{Kind: InputLost, Agent: name})
+		}
+		failed = err
+		return err
+	}) // without it the lookouts still tell of all that were ready once
+	return failed
 }
 
 // StopServing ends the orchestrator of a run, if one is at work, and waits

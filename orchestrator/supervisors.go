@@ -86,3 +86,17 @@ func (l *lookout) hasEnded() (bool, error) {
 	})
 	return ended, err
 }
+
+// gone tells whether no supervisor is there and none has told of its agent's
+// end: to be asked when its pane has ended.
+func (l *lookout) gone(ctx context.Context) (bool, error) {
+	client, err := pty.Dial(ctx, l.dir.Socket)
+	if err == nil {
+		return false, client.Close() // it runs somewhere else
+	}
+	if !errors.Is(err, pty.ErrNotRunning) {
+		return false, err
+	}
+	ended, err := l.hasEnded()
+	return !ended && err == nil, err
+}

@@ -50,7 +50,7 @@ func TestDoContract(t *testing.T) {
 	t.Parallel()
 	print := func(text string) tmux.Cmd { return tmux.Cmd{"display-message", "-p", text} }
 	long := strings.Repeat("long line ", 50_000)
-	for name, tc := range map[string]struct {
+	cases := map[string]struct {
 		cmds []tmux.Cmd
 		want []string
 		err  string
@@ -87,40 +87,34 @@ func TestDoContract(t *testing.T) {
 		"unknown":      {[]tmux.Cmd{print("a"), {"no-such-command"}}, nil, "unknown command: no-such-command", nil},
 		"no name":      {[]tmux.Cmd{{"kill-pane;"}}, nil, "not a command name", nil},
 		"nul":          {[]tmux.Cmd{print("a\x00b")}, nil, "NUL", nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			texts := map[string][]string{}
-			var mu sync.Mutex
-			t.Cleanup(func() {
-				mu.Lock()
-				defer mu.Unlock()
-				for bin, list := range texts {
-					if len(list) == 2 && list[0] != list[1] {
-						t.Errorf("%s: the transports differ:\n%s\n%s", bin, list[0], list[1])
-					}
-				}
-			})
-			transports(t, func(t *testing.T, s *tmux.Server, _ tmux.PaneRef) {
-				got, err := s.Do(t.Context(), tc.cmds...)
-				if !slices.Equal(got, tc.want) {
-					t.Errorf("replies %.200q, want %.200q", got, tc.want)
-				}
-				text := ""
-				if err != nil {
-					text = err.Error()
-				}
-				mu.Lock()
-				texts[s.Version().Raw] = append(texts[s.Version().Raw], text)
-				mu.Unlock()
-				if (err == nil) != (tc.err == "") || !strings.Contains(text, tc.err) {
-					t.Errorf("error %q, want %q", text, tc.err)
-				}
-				if tc.kind != nil && !errors.Is(err, tc.kind) {
-					t.Errorf("error %v is not %v", err, tc.kind)
-				}
-			})
-		})
 	}
+	var mu sync.Mutex
+	texts := map[string]string{} // by binary and case, of the transport that was first
+	transports(t, func(t *testing.T, s *tmux.Server, _ tmux.PaneRef) {
+		for name, tc := range cases {
+			got, err := s.Do(t.Context(), tc.cmds...)
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%s: replies %.200q, want %.200q", name, got, tc.want)
+			}
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if (err == nil) != (tc.err == "") || !strings.Contains(text, tc.err) {
+				t.Errorf("%s: error %q, want %q", name, text, tc.err)
+			}
+			if tc.kind != nil && !errors.Is(err, tc.kind) {
+				t.Errorf("%s: error %v is not %v", name, err, tc.kind)
+			}
+			mu.Lock()
+			key := s.Version().Raw + " " + name
+			if other, ok := texts[key]; ok && other != text {
+				t.Errorf("%s: the transports differ:\n%s\n%s", key, other, text)
+			}
+			texts[key] = text
+			mu.Unlock()
+		}
+	})
 }
 
 // The session that the client is attached to can be ended over it, and the

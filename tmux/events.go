@@ -92,7 +92,9 @@ func newHub(s *Server, epoch Epoch, heard <-chan control.Event) *hub {
 	return &hub{server: s, epoch: epoch, heard: heard, done: make(chan struct{}), since: map[PaneID]time.Time{}}
 }
 
+// start looks at what is there, which is told to nobody, and starts the goroutine.
 func (h *hub) start(ctx context.Context) {
+	h.look(ctx)
 	ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go h.run(ctx)
 }
@@ -159,7 +161,6 @@ func offer(ch chan Event, e Event) {
 func (h *hub) run(ctx context.Context) {
 	defer close(h.done)
 	defer h.end()
-	h.look(ctx)
 	timer := time.NewTimer(debounce)
 	timer.Stop()
 	armed := false

@@ -17,6 +17,8 @@ const (
 	togetherCols = 100
 	// minCols and minRows are the smallest agent's pane that can be worked in.
 	minCols, minRows = 50, 10
+	// boardName is the name of the orchestrator's own pane.
+	boardName = "board"
 )
 
 // A Host starts and stops fleets on one tmux server.
@@ -55,6 +57,69 @@ func (h *Host) Stop(ctx context.Context, session string) error {
 	return err
 }
 
+// Watch calls ended with the name of each agent of a session whose program has
+// ended or whose pane is gone: soon after it happens, and at once for those
+// that ended before. It holds one connection to the server, and asks nothing
+// meanwhile. It returns the error of ended, nil when the server is gone, and
+// ctx's error; the same name can be told twice.
+func (h *Host) Watch(ctx context.Context, session string, ended func(agent string) error) (err error) {
+	if err := h.server.Connect(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.server.Close()) }()
+	events, err := h.server.Events(ctx)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	if err := h.compare(ctx, session, seen, ended); err != nil {
+		return err
+	}
+	for e := range events {
+		switch e.Kind {
+		case tmux.EventResync, tmux.EventAdded:
+			err = h.compare(ctx, session, seen, ended)
+		case tmux.EventDied, tmux.EventGone:
+			if name := e.Pane.Meta["name"]; e.Pane.SessionName == session && name != boardName && name != "" {
+				err = ended(name)
+			}
+		default: // agents live
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// compare looks at the agents' panes as they are. seen are those that were there.
+func (h *Host) compare(ctx context.Context, session string, seen map[string]bool, ended func(string) error) error {
+	sn, err := h.server.Snapshot(ctx)
+	if isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	alive := map[string]bool{}
+	for _, p := range sn.Panes {
+		name := p.Meta["name"]
+		if p.SessionName != session || name == boardName || name == "" {
+			continue
+		}
+		seen[name] = true
+		alive[name] = !p.Dead
+	}
+	for name := range seen {
+		if !alive[name] {
+			if err := ended(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func isGone(err error) bool {
 	return errors.Is(err, tmux.ErrNoSuchSession) || errors.Is(err, tmux.ErrNoServer)
 }
@@ -62,7 +127,7 @@ func isGone(err error) bool {
 // windows lays a fleet out: a few agents beside the board, so that all is
 // seen at once; more in windows of their own.
 func windows(f orchestrator.Fleet) []tmux.WindowSpec {
-	board := pane(f.Board, "board")
+	board := pane(f.Board, boardName)
 	var agents []tmux.PaneSpec
 	for _, a := range f.Agents {
 		agents = append(agents, pane(a, a.Name))

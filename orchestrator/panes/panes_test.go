@@ -1,8 +1,12 @@
 package panes
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"syscall"
 	"testing"
+	"time"
 
 	"muntin/orchestrator"
 	"muntin/recipes"
@@ -80,5 +84,86 @@ func TestStartAndStop(t *testing.T) {
 	}
 	if ok, err := server.HasSession(t.Context(), f.Session); ok || err != nil && !isGone(err) {
 		t.Errorf("the session is there: %v, %v", ok, err)
+	}
+}
+
+// Ends of agents' programs are told: those before, those by status, by
+// signal and with the pane; not the board's.
+func TestWatchTellsOfEnds(t *testing.T) {
+	t.Parallel()
+	server := tmuxtest.Server(t)
+	host := New(server)
+	f := fleet(t, 4, 200, recipes.LayoutAuto)
+	f.Agents[0].Argv = []string{"sh", "-c", "exit 0"}
+	if err := host.Start(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	refs := map[string]tmux.Pane{}
+	tmuxtest.Wait(t, "the first has ended", func() bool {
+		snapshot, err := server.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range snapshot.Panes {
+			refs[p.Meta["name"]] = p
+		}
+		return refs["a00"].Dead
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan string, 16)
+	done := make(chan error, 1)
+	go func() {
+		done <- host.Watch(ctx, f.Session, func(name string) error { told <- name; return nil })
+	}()
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if got != want {
+				t.Errorf("told of %s, want %s", got, want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("nothing was told of %s", want)
+		}
+	}
+	next("a00")
+	for _, name := range []string{"board", "a01"} {
+		if err := syscall.Kill(refs[name].PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next("a01")
+	if err := server.KillPane(t.Context(), refs["a02"].Ref); err != nil {
+		t.Fatal(err)
+	}
+	next("a02")
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Watch: %v", err)
+	}
+	if server.Connected() {
+		t.Error("the connection was left")
+	}
+}
+
+func TestWatchEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	server := tmuxtest.Server(t)
+	host := New(server)
+	if err := host.Watch(t.Context(), "x", func(string) error { return nil }); !errors.Is(err, tmux.ErrNoServer) {
+		t.Errorf("without a server: %v", err)
+	}
+	f := fleet(t, 1, 200, recipes.LayoutAuto)
+	if err := host.Start(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- host.Watch(t.Context(), f.Session, func(string) error { return nil }) }()
+	tmuxtest.Wait(t, "it watches", server.Connected)
+	if err := server.KillServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"muntin/orchestrator"
 	"muntin/orchestrator/board"
 	"muntin/orchestrator/dash"
+	"muntin/orchestrator/panes"
 )
 
 // NewOrchestrate makes `muntin orchestrate`, the process in the board's pane.
@@ -53,6 +54,12 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
+	var fleet orchestrator.Panes
+	if server, err := a.Tmux(ctx, run.Socket); err == nil {
+		fleet = panes.New(server)
+	} else {
+		log.Warn("panes are not watched", "error", err)
+	}
 	screen := newScreen(run, recipe)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -68,7 +75,7 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	group.Go(func() error {
 		defer stop()
 		return orchestrator.Serve(ctx, orchestrator.ServeOptions{
-			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Now: a.Now,
+			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: fleet, Now: a.Now,
 			OnState: func(s orchestrator.State, problems []board.Problem) { screen.update(s, problems) },
 		})
 	})
