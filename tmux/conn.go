@@ -13,7 +13,7 @@ import (
 	"muntin/tmux/control"
 )
 
-// ErrNotConnected: the call needs Connect before it.
+// ErrNotConnected means: the call needs Connect before it.
 var ErrNotConnected = errors.New("not connected to the tmux server")
 
 // Connect attaches a control-mode client to the running server and keeps it
@@ -24,7 +24,7 @@ var ErrNotConnected = errors.New("not connected to the tmux server")
 // counts as attached.
 //
 // ctx limits the connecting only. A Server that is connected already stays so.
-// ErrNoServer: none is running, or it has no session. ErrStale.
+// ErrNoServer means: none is running, or it has no session. ErrStale.
 func (s *Server) Connect(ctx context.Context) error {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()

@@ -13,21 +13,21 @@ import (
 type EventKind string
 
 const (
-	// EventAdded: the pane is new.
+	// EventAdded means: the pane is new.
 	EventAdded EventKind = "added"
-	// EventDied: the pane's program has ended and the pane was kept; Status
+	// EventDied means: the pane's program has ended and the pane was kept; Status
 	// and Signal are those of Pane.
 	EventDied EventKind = "died"
-	// EventRespawned: a dead pane runs a program again.
+	// EventRespawned means: a dead pane runs a program again.
 	EventRespawned EventKind = "respawned"
-	// EventGone: the pane is no more.
+	// EventGone means: the pane is no more.
 	EventGone EventKind = "gone"
-	// EventLayout: the window's panes changed places or sizes.
+	// EventLayout means: the window's panes changed places or sizes.
 	EventLayout EventKind = "layout"
-	// EventResync: events were lost, because the connection was or because
+	// EventResync means: events were lost, because the connection was or because
 	// nobody took them. A new Snapshot tells what is.
 	EventResync EventKind = "resync"
-	// EventServerGone: the server has ended, or another has taken its place
+	// EventServerGone means: the server has ended, or another has taken its place
 	// (Err). It is the last event.
 	EventServerGone EventKind = "server gone"
 )

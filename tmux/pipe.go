@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ErrPiped: something else has the pane's output piped already.
+// ErrPiped means: something else has the pane's output piped already.
 var ErrPiped = errors.New("the pane's output is piped elsewhere")
 
 // A LostError tells that output was dropped because nobody read it.
@@ -80,16 +80,8 @@ func (s *Server) Pipe(ctx context.Context, ref PaneRef) (*Pipe, error) {
 // before it calls the pane dead.
 func (p *Pipe) watch(ctx context.Context, events <-chan Event) {
 	for p.alive(ctx) {
-		for about := false; !about; {
-			select {
-			case <-p.done:
-				return
-			case e, ok := <-events:
-				if !ok {
-					return // the server is gone, and the pipe with it
-				}
-				about = e.Kind == EventResync || e.Pane.Ref == p.ref
-			}
+		if !p.concerned(events) {
+			return
 		}
 	}
 	tick := time.NewTicker(pipeQuiet)
@@ -104,6 +96,21 @@ func (p *Pipe) watch(ctx context.Context, events <-chan Event) {
 		if p.came() == before && !busy(p.sink) {
 			p.endSink()
 			return
+		}
+	}
+}
+
+// concerned waits for an event that may be about the pane. It is false when
+// the copying has ended, or none will come: the pipe goes with the server.
+func (p *Pipe) concerned(events <-chan Event) bool {
+	for {
+		select {
+		case <-p.done:
+			return false
+		case e, ok := <-events:
+			if !ok || e.Kind == EventResync || e.Pane.Ref == p.ref {
+				return ok
+			}
 		}
 	}
 }

@@ -17,7 +17,7 @@ const (
 	viewQueue = 128 // records of up to some KB that wait for Next
 )
 
-// ErrTooManyViews: four panes are being viewed already.
+// ErrTooManyViews means: four panes are being viewed already.
 var ErrTooManyViews = errors.New("four tmux panes are being viewed already")
 
 // A Screen is what a pane showed at one moment.

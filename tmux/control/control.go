@@ -21,12 +21,12 @@ import (
 )
 
 var (
-	// ErrDown: there is no connection; nothing was sent.
+	// ErrDown means: there is no connection; nothing was sent.
 	ErrDown = errors.New("no control connection to tmux")
-	// ErrLost: the connection ended after the commands were sent and before
+	// ErrLost means: the connection ended after the commands were sent and before
 	// they were answered; they may have been carried out or not.
 	ErrLost = errors.New("the control connection to tmux was lost before a reply")
-	// ErrStalled: the server has not answered for ten seconds.
+	// ErrStalled means: the server has not answered for ten seconds.
 	ErrStalled = errors.New("the tmux server does not answer")
 )
 
@@ -42,32 +42,32 @@ func (e *Error) Error() string { return "tmux " + e.Command + ": " + e.Text }
 type Kind int
 
 const (
-	// Output: the program in Pane wrote Data. It is raw: it may end within a
+	// Output means: the program in Pane wrote Data. It is raw: it may end within a
 	// character or an escape sequence.
 	Output Kind = iota + 1
-	// Paused: the client fell behind with Pane (flag pause-after); what it
+	// Paused means: the client fell behind with Pane (flag pause-after); what it
 	// wrote since is not coming.
 	Paused
-	// Continued: output of Pane comes again.
+	// Continued means: output of Pane comes again.
 	Continued
-	// Subscription: the value of the subscription Name is now Text.
+	// Subscription means: the value of the subscription Name is now Text.
 	Subscription
-	// Structure: sessions, windows or panes came, went or changed; Name is
+	// Structure means: sessions, windows or panes came, went or changed; Name is
 	// the notification without its '%', Text its arguments.
 	Structure
-	// Notice: any other notification; Name and Text as with Structure.
+	// Notice means: any other notification; Name and Text as with Structure.
 	Notice
-	// Reply: commands that were sent with Queue are done; see Tag.
+	// Reply means: commands that were sent with Queue are done; see Tag.
 	Reply
-	// Resync: Dropped events were dropped, because nobody took them. What
+	// Resync means: Dropped events were dropped, because nobody took them. What
 	// they told must be looked up.
 	Resync
-	// Up: a Client is connected again; what happened since Down must be
+	// Up means: a Client is connected again; what happened since Down must be
 	// looked up.
 	Up
-	// Down: a Client's connection was lost (Err); it tries again.
+	// Down means: a Client's connection was lost (Err); it tries again.
 	Down
-	// Gone: a Client has given up (Err). It is the last event.
+	// Gone means: a Client has given up (Err). It is the last event.
 	Gone
 )
 
