@@ -64,7 +64,7 @@ func config(v Version, terminal string) string {
 	if v.passthrough() {
 		lines = append(lines, "set-option -g allow-passthrough on")
 	}
-	if v.AtLeast(3, 3) { // older ones take no share of the window, only cells
+	if v.mainShare() {
 		lines = append(lines, "set-option -g main-pane-width 50%", "set-option -g main-pane-height 50%")
 	}
 	return strings.Join(lines, "\n") + "\n"

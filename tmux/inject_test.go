@@ -28,6 +28,7 @@ func vectors(canary string) map[string]string {
 		"dash":         "-F#(touch " + canary + ")",
 		"semicolon":    "ends in;",
 		"raw byte":     "\xff\" ; run-shell \"touch " + canary + "\"",
+		"control":      "a\x01\x1b[31mb\x7f\u0085\tc\\d\\e\\$HOME \\001",
 		"words":        "~ $HOME %if #{pid} %H Enter #",
 	}
 }
@@ -64,9 +65,10 @@ func drive(t *testing.T, s *tmux.Server, id tmux.SessionID, name, text string) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(t.TempDir(), "got")
 	out, err := s.NewWindow(ctx, id, tmux.WindowSpec{Name: text, Panes: []tmux.PaneSpec{
 		{
-			Argv: []string{"sh", "-c", `printf '<%s>\n' "$1" "$V" && exec sleep 1000`, text, text}, Dir: dir,
+			Argv: []string{"sh", "-c", `printf '<%s>\n' "$1" "$V" "$PWD" >"$2" && exec sleep 1000`, text, text, file}, Dir: dir,
 			Title: text, Meta: map[string]string{"text": text}, Env: map[string]string{"V": text},
 		},
 		{Argv: []string{"cat"}, Dir: dir, Title: text},
@@ -76,15 +78,16 @@ func drive(t *testing.T, s *tmux.Server, id tmux.SessionID, name, text string) {
 	}
 	first, second := out.Panes[0], out.Panes[1]
 	p := pane(t, s, first)
-	if p.Meta["text"] != text || p.Path != dir && !strings.Contains(text, "\xff") {
+	if p.Meta["text"] != text || p.Path != dir {
 		t.Errorf("%s: metadata %q, path %q, want %q", name, p.Meta["text"], p.Path, text)
 	}
 	if want := strings.ReplaceAll(tmux.Escape(text), "##", "#"); strings.ReplaceAll(p.Title, "##[", "#[") != strings.ReplaceAll(want, "##[", "#[") {
 		t.Errorf("%s: title %q, want %q", name, p.Title, want)
 	}
-	if !strings.ContainsRune(text, '\n') && !strings.Contains(text, "\xff") {
-		waitText(t, s, first, "<"+text+">\n<"+text+">")
+	if want := strings.ReplaceAll(tmux.Escape(text), "##", "#"); strings.ReplaceAll(p.WindowName, "##[", "#[") != want {
+		t.Errorf("%s: window name %q, want %q", name, p.WindowName, want)
 	}
+	waitFile(t, file, "<"+text+">\n<"+text+">\n<"+dir+">\n")
 	steps := map[string]error{
 		"SetTitle":    s.SetTitle(ctx, second, text),
 		"SetPaneMeta": s.SetPaneMeta(ctx, second, map[string]string{"other": text}),

@@ -67,7 +67,12 @@ func (s *Server) KillSession(ctx context.Context, id SessionID, name string) err
 type CaptureOptions struct {
 	Escapes bool // keep colours and attributes as escape sequences
 	History int  // lines above the screen; -1: all
-	Join    bool // wrapped lines as one, trailing spaces kept
+	Join    bool // wrapped lines as one
+	Blanks  bool // keep the blanks that programs wrote at the ends of lines
+	// Range asks for the lines From to To instead, both included: 0 is the
+	// screen's first line, negative ones are above it.
+	Range    bool
+	From, To int
 }
 
 // Capture reads a pane's text: the screen, or also lines above it.
@@ -79,7 +84,12 @@ func (s *Server) Capture(ctx context.Context, ref PaneRef, o CaptureOptions) (st
 	if o.Join {
 		cmd = append(cmd, "-J")
 	}
+	if o.Blanks {
+		cmd = append(cmd, "-N")
+	}
 	switch {
+	case o.Range:
+		cmd = append(cmd, "-S", strconv.Itoa(o.From), "-E", strconv.Itoa(o.To))
 	case o.History < 0:
 		cmd = append(cmd, "-S", "-")
 	case o.History > 0:
@@ -89,7 +99,19 @@ func (s *Server) Capture(ctx context.Context, ref PaneRef, o CaptureOptions) (st
 	if err != nil {
 		return "", fmt.Errorf("reading pane %s: %w", ref.ID, err)
 	}
+	if o.Join && !o.Blanks { // -J keeps them, and 3.2 fills lines up with them
+		return trimLines(replies[0]), nil
+	}
 	return replies[0], nil
+}
+
+// trimLines drops the blanks at the ends of lines.
+func trimLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // SetTitle sets a pane's title: any text, control characters are dropped.

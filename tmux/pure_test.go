@@ -158,6 +158,19 @@ func TestFellBack(t *testing.T) {
 	}
 }
 
+func TestUnquote(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"": "", "plain é": "plain é", `a\ b\;`: "a b;", `\\`: `\`, `\\\\`: `\\`, `\`: `\`,
+		`\\001`: `\001`, `\001\377`: "\x01\xff", `\a\b\v\f\r`: "\a\b\v\f\r", "\x01\xff": "\x01\xff",
+		`\$HOME`: "$HOME", `\\$HOME`: "$HOME", `\\\$HOME`: `\$HOME`, `\\\\$HOME`: `\$HOME`, `x\\\`: `x\\`,
+	} {
+		if got := unquote(in); got != want {
+			t.Errorf("unquote(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzParseRows(f *testing.F) {
 	row := "$0N|a|N@0NwN%0N0N1N80N24N12N0NNNshN/tmpNtitle\nxN1N|k|NvNN\n"
 	f.Add(strings.ReplaceAll(row, "N|a|", "Na"), "N")
@@ -178,7 +191,7 @@ func FuzzParseRows(f *testing.F) {
 
 func TestParseRows(t *testing.T) {
 	t.Parallel()
-	f := []string{"$3", "a", "@4", "w", "%5", "0", "1", "80", "24", "12", "1", "7", "", "sh", "/tmp/a\nb", "t\tx", "1", "|k|j|", "v\n;", "sv"}
+	f := []string{"$3", "a", "@4", "w", "%5", "0", "1", "80", "24", "12", "1", "7", "", "sh", "/tmp/a\nb", `t\tx`, "1", `\|k\|j\|`, "v\n\\;", "sv"}
 	out := strings.Repeat(strings.Join(f, "SEP")+"SEP\n", 2)
 	panes, known, err := parseRows(strings.TrimSuffix(out, "\n"), "SEP", []string{"k"})
 	if err != nil || len(panes) != 2 || strings.Join(known, " ") != "k j" {

@@ -81,3 +81,45 @@ type Cmd = control.Cmd
 // line writes commands as one list in tmux's own syntax: an error in one
 // drops the rest.
 func line(cmds ...Cmd) (string, error) { return control.Line(cmds...) }
+
+// unquote reads what the format #{q:…} printed. tmux puts a backslash before
+// the shell's special characters; 3.4 to 3.6 then write control characters and
+// bytes that are not UTF-8 in the style of vis(3), "\001", and 3.4 one more
+// backslash before a '$' that looks like a variable.
+func unquote(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		n := len(s[i:]) - len(strings.TrimLeft(s[i:], `\`))
+		switch {
+		case n == 0:
+			b.WriteByte(s[i])
+			i++
+		case i+n < len(s) && s[i+n] == '$':
+			b.WriteString(strings.Repeat(`\`, (n-1)/2) + "$")
+			i += n + 1
+		case i+1 == len(s):
+			b.WriteByte(s[i])
+			i++
+		default:
+			c, width := unvis(s[i+1:])
+			b.WriteByte(c)
+			i += 1 + width
+		}
+	}
+	return b.String()
+}
+
+// unvis reads what follows a backslash: three octal digits, a letter of C, or
+// the character itself.
+func unvis(s string) (c byte, width int) {
+	if len(s) >= 3 && ident.Word(s[:3], "0123", "01234567", 3) {
+		return (s[0]-'0')<<6 | (s[1]-'0')<<3 | (s[2] - '0'), 3
+	}
+	if at := strings.IndexByte("abtnvfr", s[0]); at >= 0 {
+		return byte('\a' + at), 1
+	}
+	return s[0], 1
+}

@@ -28,7 +28,7 @@ type Pane struct {
 	Index       int  // in its window, by its own count
 	Active      bool // the pane that a person in its window would type into
 	Cols, Rows  int
-	PID         int    // of the pane's program
+	PID         int    // of the pane's program; 0 in a dead pane from tmux 3.8 on
 	Dead        bool   // the program has ended and the pane was kept
 	Status      int    // exit status of a dead pane; -1: ended by Signal, or not known yet
 	Signal      string // the signal that ended it, as tmux 3.3 and later write it: "9", "KILL"
@@ -113,6 +113,7 @@ func (s *Server) list(ctx context.Context, epoch Epoch, cmd Cmd) (Snapshot, erro
 		if !s.noteKeys(known...) {
 			for i := range panes {
 				panes[i].Ref.Epoch = epoch
+				panes[i].stored(s.Version())
 			}
 			nudge(epoch, panes)
 			return Snapshot{Epoch: epoch, Panes: panes}, nil
@@ -163,16 +164,20 @@ var rowFields = []string{
 	"pane_current_command", "pane_current_path", "pane_title", sessionMark, keysOption,
 }
 
+// textField is how a field of any text is asked for: quoted by tmux, so that
+// every byte can be told from what tmux 3.4 to 3.6 write for it (see unquote).
+func textField(name string) string { return "#{q:" + name + "}" }
+
 // rowFormat has one random word between fields and at the end of a row, as
 // paths, titles and metadata may hold any other byte. It is printable: tmux
 // 3.4 and later write control characters in a listing as text.
 func rowFormat(sep string, keys []string) string {
 	var b strings.Builder
 	for _, f := range rowFields {
-		b.WriteString("#{" + f + "}" + sep)
+		b.WriteString(textField(f) + sep)
 	}
 	for _, k := range keys {
-		b.WriteString("#{" + paneMeta + k + "}" + sep + "#{" + sessionMeta + k + "}" + sep)
+		b.WriteString(textField(paneMeta+k) + sep + textField(sessionMeta+k) + sep)
 	}
 	return b.String()
 }
@@ -190,6 +195,9 @@ func parseRows(out, sep string, keys []string) (panes []Pane, known []string, er
 	}
 	for row := range slices.Chunk(fields[:len(fields)-1], width) {
 		row[0] = strings.TrimPrefix(row[0], "\n")
+		for i := range row {
+			row[i] = unquote(row[i])
+		}
 		p, err := parseRow(row, keys)
 		if err != nil {
 			return nil, nil, err
@@ -219,6 +227,9 @@ func parseRow(f, keys []string) (Pane, error) {
 		to   *int
 	}{{f[5], &p.Index}, {f[7], &p.Cols}, {f[8], &p.Rows}, {f[9], &p.PID}}
 	for _, n := range numbers {
+		if n.text == "" && p.Dead {
+			continue // 3.8 and later: a dead pane has no process
+		}
 		v, err := strconv.Atoi(n.text)
 		if err != nil {
 			return Pane{}, fmt.Errorf("tmux listing: %w: %w", errReply, err)
@@ -237,6 +248,14 @@ func parseRow(f, keys []string) (Pane, error) {
 		}
 	}
 	return p, nil
+}
+
+// stored takes back what tmux did to names and titles when it stored them.
+func (p *Pane) stored(v Version) {
+	if v.doublesBackslash() {
+		p.WindowName = strings.ReplaceAll(p.WindowName, `\\`, `\`)
+		p.Title = strings.ReplaceAll(p.Title, `\\`, `\`)
+	}
 }
 
 // FindSession returns the session of exactly that name. ErrNoSuchSession: there

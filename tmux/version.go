@@ -81,3 +81,13 @@ func (v Version) check() error {
 
 // passthrough: the option allow-passthrough exists.
 func (v Version) passthrough() bool { return v.AtLeast(3, 3) }
+
+// mainShare: main-pane-width and -height take a share of the window.
+func (v Version) mainShare() bool { return v.AtLeast(3, 3) }
+
+// popupDress: display-popup takes a title and an environment.
+func (v Version) popupDress() bool { return v.AtLeast(3, 3) }
+
+// doublesBackslash: window names and pane titles are kept with every
+// backslash doubled.
+func (v Version) doublesBackslash() bool { return v.AtLeast(3, 7) }

@@ -54,7 +54,11 @@ func Server(t testing.TB) *tmux.Server {
 func Each(t *testing.T, test func(t *testing.T, s *tmux.Server)) {
 	t.Helper()
 	for _, bin := range Bins(t) {
-		t.Run(filepath.Base(bin), func(t *testing.T) { test(t, Open(t, tmux.Options{Bin: bin})) })
+		res, err := proc.Run(t.Context(), proc.Spec{Argv: []string{bin, "-V"}, Timeout: reapTimeout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(strings.ReplaceAll(strings.TrimSpace(string(res.Stdout)), " ", "-"), func(t *testing.T) { test(t, Open(t, tmux.Options{Bin: bin})) })
 	}
 }
 
