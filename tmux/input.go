@@ -3,6 +3,7 @@ package tmux
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func (s *Server) Paste(ctx context.Context, ref PaneRef, text string) error {
 		return nil
 	}
 	at, buffer := string(ref.ID), "muntin-"+rand.Text()
-	guarded, err := guard(at, Cmd{"paste-buffer", "-p", "-r", "-d", "-b", buffer, "-t", at})
+	guarded, err := guard(at, "0", Cmd{"paste-buffer", "-p", "-r", "-d", "-b", buffer, "-t", at})
 	if err != nil {
 		return err
 	}
@@ -46,9 +47,13 @@ func (s *Server) Paste(ctx context.Context, ref PaneRef, text string) error {
 // are limited to 1,000 in tmux 3.7 and 10,000 before.
 const keysChunk = 512
 
+// ErrSynchronized: the window has synchronize-panes on, so what is typed into
+// the pane goes to all the others too.
+var ErrSynchronized = errors.New("the pane's input is synchronized with others")
+
 // SendKeys sends bytes to a pane as if typed: "\r" is Enter, "\x03" is Ctrl-C.
-// Copy mode is left first. ErrDeadPane, ErrInputOff, ErrNoSuchPane: nothing
-// was sent.
+// Copy mode is left first. ErrDeadPane, ErrInputOff, ErrSynchronized,
+// ErrNoSuchPane: nothing was sent.
 func (s *Server) SendKeys(ctx context.Context, ref PaneRef, keys []byte) error {
 	if len(keys) == 0 {
 		return nil
@@ -62,7 +67,7 @@ func (s *Server) SendKeys(ctx context.Context, ref PaneRef, keys []byte) error {
 		}
 		cmds = append(cmds, cmd)
 	}
-	guarded, err := guard(at, cmds...)
+	guarded, err := guard(at, "#{pane_synchronized}", cmds...)
 	if err != nil {
 		return err
 	}
@@ -79,15 +84,17 @@ func (s *Server) SendKeys(ctx context.Context, ref PaneRef, keys []byte) error {
 // guard carries out input commands only if the pane can take input. A paste
 // into a dead pane crashes servers up to 3.3a
 // (https://github.com/tmux/tmux/pull/3830); input to a pane that is switched
-// off is lost without a word; copy mode takes keys as its own commands.
-func guard(pane string, cmds ...Cmd) (Cmd, error) {
+// off is lost without a word; copy mode takes keys as its own commands. shared
+// is a format that is true if the input would go to other panes too: keys do
+// with synchronize-panes, a paste does not.
+func guard(pane, shared string, cmds ...Cmd) (Cmd, error) {
 	leave := Cmd{"if-shell", "-F", "-t", pane, "#{pane_in_mode}", `copy-mode -q -t "` + pane + `"`}
 	list, err := line(append([]Cmd{leave}, cmds...)...)
 	if err != nil {
 		return nil, err
 	}
-	refuse, err := line(Cmd{"display-message", "-p", "-t", pane, "#{?pane_dead,dead,off}"})
-	return Cmd{"if-shell", "-F", "-t", pane, "#{||:#{pane_dead},#{pane_input_off}}", refuse, list}, err
+	refuse, err := line(Cmd{"display-message", "-p", "-t", pane, "#{?pane_dead,dead,#{?pane_input_off,off,shared}}"})
+	return Cmd{"if-shell", "-F", "-t", pane, "#{||:#{pane_dead},#{||:#{pane_input_off}," + shared + "}}", refuse, list}, err
 }
 
 func refusal(reply string) error {
@@ -98,6 +105,8 @@ func refusal(reply string) error {
 		return ErrDeadPane
 	case "off":
 		return ErrInputOff
+	case "shared":
+		return ErrSynchronized
 	}
 	return fmt.Errorf("reply %q: %w", reply, errReply)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -42,6 +43,7 @@ type plan struct {
 	session *SessionSpec // nil: the session is there already
 	target  string       // "=name:" or "$1:"
 	home    bool         // the first pane is the session's own
+	size    Size         // of the windows, as tmux 3.2 has to be told; zero: not known
 	windows []WindowSpec
 	steps   []step
 }
@@ -58,7 +60,7 @@ func newPlan(sp SessionSpec, windows []WindowSpec) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{session: &sp, target: "=" + sp.Name + ":", home: len(sp.Argv) > 0}
+	p := &plan{session: &sp, target: "=" + sp.Name + ":", home: len(sp.Argv) > 0, size: Size{sp.Cols, sp.Rows}}
 	if p.home {
 		own := WindowSpec{Name: sp.WindowName, Panes: []PaneSpec{{Argv: sp.Argv, Title: sp.Title}}}
 		if err := p.add(own, sp.Dir); err != nil {
@@ -69,7 +71,7 @@ func newPlan(sp SessionSpec, windows []WindowSpec) (*plan, error) {
 		if err := w.Layout.check(); err != nil {
 			return nil, err
 		}
-		for _, part := range w.spill(sp.Cols, sp.Rows) {
+		for _, part := range w.spill(Size{sp.Cols, sp.Rows}) {
 			if err := p.add(part, sp.Dir); err != nil {
 				return nil, err
 			}
@@ -127,6 +129,9 @@ func (p *plan) commands(s *Server, mark string) []Cmd {
 		default:
 			cmds = append(cmds, append(Cmd{"split-window", "-d", "-t", last + ".-"}, st.pane.make()...))
 		}
+		if newWindow {
+			cmds = append(cmds, s.sizeCmds(last, p.size)...)
+		}
 		cmds = append(cmds, s.dress(last+".-", st.pane)...)
 		switch {
 		case newWindow && ends:
@@ -170,6 +175,18 @@ func (p *plan) afterSession(s *Server, first PaneSpec, mark string) []Cmd {
 		cmds = append(cmds, Cmd{"set-environment", "-t", p.target, "-u", k})
 	}
 	return append(cmds, s.metaCmds("", p.target, sessionMeta, sp.Meta)...)
+}
+
+// sizeCmds give a new window its size where tmux itself has made it as small
+// as the client that asked for it. Without the option it follows terminals.
+func (s *Server) sizeCmds(target string, size Size) []Cmd {
+	if s.Version().sizesWindows() || size == (Size{}) {
+		return nil
+	}
+	return []Cmd{
+		{"resize-window", "-t", target, "-x", strconv.Itoa(size.Cols), "-y", strconv.Itoa(size.Rows)},
+		{"set-option", "-w", "-u", "-t", target, "window-size"},
+	}
 }
 
 // named is the option with the window's name.

@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -96,9 +97,17 @@ func TestCapacity(t *testing.T) {
 		{MainVertical, 200, 50, 8}, {MainHorizontal, 200, 50, 7},
 	}
 	for _, tt := range tests {
-		if got := tt.layout.capacity(tt.cols, tt.rows, 30, 6); got != tt.want {
+		if got := tt.layout.Capacity(Size{tt.cols, tt.rows}, Size{30, 6}); got != tt.want {
 			t.Errorf("capacity of %s in %dx%d = %d, want %d", tt.layout, tt.cols, tt.rows, got, tt.want)
 		}
+	}
+	for panes, want := range map[int]string{0: "[]", 1: "[1]", 6: "[6]", 7: "[4 3]", 14: "[5 5 4]"} {
+		if got := fmt.Sprint(Tiled.Spread(panes, Size{80, 24}, Size{30, 6})); got != want {
+			t.Errorf("%d panes are spread %s, want %s", panes, got, want)
+		}
+	}
+	if got := fmt.Sprint(Tiled.Spread(3, Size{1, 1}, Size{})); got != "[1 1 1]" {
+		t.Errorf("in one cell: %s", got)
 	}
 	for _, bad := range []Layout{"#(x)", "tiled;", "-x", "bb62,;"} {
 		if bad.check() == nil {

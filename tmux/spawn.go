@@ -88,50 +88,6 @@ func (s *Server) undo(ctx context.Context, name, mark string) error {
 	return nil
 }
 
-// NewWindow makes a window at the end of a session, behind what a person looks
-// at. Each pane needs its Dir. ErrNoSuchSession; ErrNoSpace: not all panes fit, and none is left.
-// Programs that do not start are reported as by Spawn.
-func (s *Server) NewWindow(ctx context.Context, session SessionID, w WindowSpec) (Spawned, error) {
-	if err := session.check(); err != nil {
-		return Spawned{}, err
-	}
-	if len(w.Panes) == 0 {
-		return Spawned{}, errors.New("making a tmux window: no panes given")
-	}
-	plan := &plan{target: string(session) + ":"}
-	if err := plan.add(w, ""); err != nil {
-		return Spawned{}, err
-	}
-	replies, err := s.Do(ctx, plan.commands(s, "")...)
-	var out Spawned
-	if err == nil {
-		out, err = plan.read(replies, s.Epoch())
-	}
-	if err != nil {
-		return Spawned{}, errors.Join(fmt.Errorf("making a tmux window in %s: %w", session, err), s.undoWindow(ctx, plan, replies))
-	}
-	s.noteKeys(plan.keys()...)
-	if err := s.verify(ctx, session, plan.pairs(out)); err != nil {
-		return out, fmt.Errorf("starting tmux window %s: %w", out.Windows[0], err)
-	}
-	return out, nil
-}
-
-func (s *Server) undoWindow(ctx context.Context, p *plan, replies []string) error {
-	at := p.steps[0].reply
-	if len(replies) <= at {
-		return nil
-	}
-	ids, err := readIDs(replies[at])
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-	defer cancel()
-	_, err = s.Do(ctx, Cmd{"kill-window", "-t", string(ids.window)})
-	return err
-}
-
 // Split makes a pane beside another, in the layout given ("": tiled), without
 // moving a person's focus. ErrNoSpace: the window has no room for one more; the
 // caller makes a window. A program that does not start is reported as by Spawn.
@@ -164,14 +120,48 @@ func (s *Server) Split(ctx context.Context, beside PaneRef, layout Layout, p Pan
 		return PaneRef{}, wrap(err)
 	}
 	ref := PaneRef{Epoch: beside.Epoch, ID: ids.pane}
-	cmds := append(s.keyCmds(p.Meta), s.dress(string(ids.pane), p)...)
-	cmds = append(cmds, append(append(Cmd{"respawn-pane", "-k", "-t", string(ids.pane)}, p.place()...), p.command()...))
-	if _, err := s.Do(ctx, cmds...); err != nil {
+	if err := s.fill(ctx, ref, p); err != nil {
 		return PaneRef{}, errors.Join(wrap(err), s.KillPane(context.WithoutCancel(ctx), ref))
 	}
-	s.noteKeys(sorted(p.Meta)...)
 	if err := s.verify(ctx, ids.session, []started{{ref, p}}); err != nil {
 		return ref, wrap(err)
 	}
 	return ref, nil
+}
+
+// fill runs p in a pane that is there, in place of what runs in it.
+func (s *Server) fill(ctx context.Context, ref PaneRef, p PaneSpec) error {
+	cmds := append(s.keyCmds(p.Meta), s.dress(string(ref.ID), p)...)
+	cmds = append(cmds, append(append(Cmd{"respawn-pane", "-k", "-t", string(ref.ID)}, p.place()...), p.command()...))
+	if _, err := s.onPane(ctx, ref, cmds...); err != nil {
+		return err
+	}
+	s.noteKeys(sorted(p.Meta)...)
+	return nil
+}
+
+// Respawn runs p in a pane that is there, in place of what runs in it or has
+// ended in it: the pane keeps its id, its place, its metadata and, where p has
+// none, its title. Errors are those of Split; the pane stays whatever comes.
+func (s *Server) Respawn(ctx context.Context, ref PaneRef, p PaneSpec) error {
+	wrap := func(err error) error { return fmt.Errorf("starting again in pane %s: %w", ref.ID, err) }
+	p, err := p.normal("")
+	if err != nil {
+		return wrap(err)
+	}
+	sn, err := s.Snapshot(ctx)
+	if err != nil {
+		return wrap(err)
+	}
+	was, err := sn.Pane(ref)
+	if err != nil {
+		return wrap(err)
+	}
+	if err := s.fill(ctx, ref, p); err != nil {
+		return wrap(err)
+	}
+	if err := s.verify(ctx, was.Session, []started{{ref, p}}); err != nil {
+		return wrap(err)
+	}
+	return nil
 }

@@ -269,8 +269,8 @@ func TestNoSpace(t *testing.T) {
 			t.Fatal(out, err)
 		}
 		for i, ref := range out.Panes {
-			want := []string{"agents", "agents-2", "agents-3"}[i/6]
-			if p := pane(t, s, ref); p.WindowName != want || p.Cols < 30 || p.Rows < 6 || p.Index != i%6 {
+			want := []string{"agents", "agents-2", "agents-3"}[i/5]
+			if p := pane(t, s, ref); p.WindowName != want || p.Cols < 30 || p.Rows < 6 || p.Index != i%5 {
 				t.Errorf("pane %d: %+v", i, p)
 			}
 		}

@@ -32,7 +32,7 @@ type WindowSpec struct {
 	Layout Layout // "": Tiled
 	Panes  []PaneSpec
 	// MinCols and MinRows are the smallest pane that is of use; 0: 30 by 6.
-	// Panes that do not fit spill over into further windows.
+	// Panes that do not fit spill over into further windows, see Layout.Spread.
 	MinCols, MinRows int
 }
 
@@ -48,78 +48,11 @@ type PaneSpec struct {
 	CloseOnExit bool
 }
 
-// A Layout is one of tmux's layouts, or a layout string as #{window_layout}
-// prints it.
-type Layout string
-
-// The layouts of tmux(1).
-const (
-	Tiled          Layout = "tiled"
-	EvenHorizontal Layout = "even-horizontal"
-	EvenVertical   Layout = "even-vertical"
-	MainHorizontal Layout = "main-horizontal"
-	MainVertical   Layout = "main-vertical"
-)
-
 const (
 	defaultCols, defaultRows       = 200, 50
 	defaultMinCols, defaultMinRows = 30, 6
 	maxSide                        = 10000 // tmux's own limit of -x and -y
 )
-
-func (l Layout) check() error {
-	switch l {
-	case "", Tiled, EvenHorizontal, EvenVertical, MainHorizontal, MainVertical:
-		return nil
-	}
-	if isLayoutString(string(l)) {
-		return nil
-	}
-	return fmt.Errorf("tmux layout %q: not a layout", string(l))
-}
-
-// isLayoutString tells a layout string, a checksum and cells, from anything else.
-func isLayoutString(s string) bool {
-	sum, cells, ok := strings.Cut(s, ",")
-	return ok && len(sum) == 4 && cells != "" && strings.Trim(sum, ident.Digits+"abcdef") == "" &&
-		strings.Trim(cells, ident.Digits+"x,{}[]") == ""
-}
-
-// grid is the shape of n panes: how many share the width and the height.
-func (l Layout) grid(n int) (cols, rows int) {
-	switch l {
-	case EvenHorizontal:
-		return n, 1
-	case EvenVertical:
-		return 1, n
-	case MainHorizontal:
-		return max(n-1, 1), min(n, 2)
-	case MainVertical:
-		return min(n, 2), max(n-1, 1)
-	}
-	cols, rows = 1, 1
-	for rows*cols < n {
-		rows++
-		if rows*cols < n {
-			cols++
-		}
-	}
-	return cols, rows
-}
-
-// capacity is the number of panes, at least one, that fit into cols x rows
-// with at least minCols x minRows each.
-func (l Layout) capacity(cols, rows, minCols, minRows int) int {
-	n := 1
-	for {
-		c, r := l.grid(n + 1)
-		// One cell a border, and one row more where borders carry titles.
-		if c*minCols+c-1 > cols || r*(minRows+1) > rows {
-			return n
-		}
-		n++
-	}
-}
 
 // normal fills in the defaults and checks what can be checked without tmux.
 func (sp SessionSpec) normal() (SessionSpec, error) {
@@ -214,28 +147,6 @@ func checkMeta(meta map[string]string) error {
 		}
 	}
 	return nil
-}
-
-// spill cuts panes that do not fit into windows that do. Panes keep their order.
-func (w WindowSpec) spill(cols, rows int) []WindowSpec {
-	minCols, minRows := w.MinCols, w.MinRows
-	if minCols == 0 {
-		minCols = defaultMinCols
-	}
-	if minRows == 0 {
-		minRows = defaultMinRows
-	}
-	room := w.Layout.capacity(cols, rows, minCols, minRows)
-	var out []WindowSpec
-	for chunk := range slices.Chunk(w.Panes, room) {
-		part := w
-		part.Panes = chunk
-		if len(out) > 0 && w.Name != "" {
-			part.Name = fmt.Sprintf("%s-%d", w.Name, len(out)+1)
-		}
-		out = append(out, part)
-	}
-	return out
 }
 
 // sorted gives a map's keys in a fixed order, so that commands are too.

@@ -82,6 +82,11 @@ func (v Version) check() error {
 // passthrough: the option allow-passthrough exists.
 func (v Version) passthrough() bool { return v.AtLeast(3, 3) }
 
+// sizesWindows: a window made by a command has the size of its session. In
+// 3.2 it has that of the client that ran the command, even one without a
+// terminal.
+func (v Version) sizesWindows() bool { return v.AtLeast(3, 3) }
+
 // mainShare: main-pane-width and -height take a share of the window.
 func (v Version) mainShare() bool { return v.AtLeast(3, 3) }
 
