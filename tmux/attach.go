@@ -58,18 +58,6 @@ func (s *Server) Inside(env []string) bool {
 	return false
 }
 
-// SwitchClient shows a session on a terminal that is attached to this server.
-// client is its name (its tty) as list-clients prints it. ErrNoSuchSession.
-func (s *Server) SwitchClient(ctx context.Context, client string, id SessionID) error {
-	if err := id.check(); err != nil {
-		return err
-	}
-	if _, err := s.Do(ctx, Cmd{"switch-client", "-c", client, "-t", string(id)}); err != nil {
-		return fmt.Errorf("switching tmux client %s: %w", client, err)
-	}
-	return nil
-}
-
 // KillServer ends the server and everything on it, and returns when it no
 // longer answers. ErrForeign: it was not started with our configuration, or a
 // session on it is not ours; nothing was done. No server is no error.

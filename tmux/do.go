@@ -53,6 +53,8 @@ type execTransport struct {
 	conf string
 	env  []string
 	dir  string
+
+	timeout time.Duration // of one process; 0: none
 }
 
 func (t *execTransport) run(ctx context.Context, epoch Epoch, cmds []Cmd) ([]string, error) {
@@ -93,7 +95,7 @@ func (t *execTransport) exec(ctx context.Context, tail []string, stdin string) (
 		Env:     t.env,
 		Dir:     t.dir,
 		Stdin:   strings.NewReader(stdin),
-		Timeout: commandTimeout,
+		Timeout: t.timeout,
 		Keep:    keepReply,
 	}
 	res, err := proc.Run(ctx, spec)

@@ -9,12 +9,12 @@ import (
 // Metadata is kept in tmux's user options, which live as long as the pane or
 // session and which formats can show: #{@muntin_agent}. A pane's options are
 // inherited from its session, so the two have names of their own. tmux cannot
-// list user options in a format; the server's keysOption names all keys in use.
+// list user options in a format; an option more names the keys in use.
 const (
 	paneMeta    = "@muntin_"
 	sessionMeta = "@muntin_session_"
 	sessionMark = "@muntin_session" // on every session we make
-	keysOption  = "@muntin_keys"    // "|agent|run|"
+	keysName    = "keys"            // behind paneMeta and sessionMeta: "|agent|run|"
 	titleOption = "@muntin_title"
 )
 
@@ -24,7 +24,7 @@ func (s *Server) SetPaneMeta(ctx context.Context, ref PaneRef, meta map[string]s
 	if err := checkMeta(meta); err != nil {
 		return err
 	}
-	cmds := append(s.keyCmds(meta), s.metaCmds("-p", string(ref.ID), paneMeta, meta)...)
+	cmds := metaCmds("-p", string(ref.ID), paneMeta, meta)
 	if _, err := s.onPane(ctx, ref, cmds...); err != nil {
 		return fmt.Errorf("setting metadata of pane %s: %w", ref.ID, err)
 	}
@@ -32,46 +32,48 @@ func (s *Server) SetPaneMeta(ctx context.Context, ref PaneRef, meta map[string]s
 	return nil
 }
 
+// SetSessionMeta is SetPaneMeta for a session. ErrNoSuchSession.
+func (s *Server) SetSessionMeta(ctx context.Context, id SessionID, meta map[string]string) error {
+	if err := id.check(); err != nil {
+		return err
+	}
+	if err := checkMeta(meta); err != nil {
+		return err
+	}
+	cmds := append([]Cmd{{"has-session", "-t", string(id)}}, metaCmds("", string(id)+":", sessionMeta, meta)...)
+	if _, err := s.Do(ctx, cmds...); err != nil {
+		return fmt.Errorf("setting metadata of tmux session %s: %w", id, err)
+	}
+	s.noteKeys(sorted(meta)...)
+	return nil
+}
+
 // metaCmds are the commands that set metadata. scope is "-p" for a pane and
-// "" for a session.
-func (s *Server) metaCmds(scope, target, prefix string, meta map[string]string) []Cmd {
+// "" for a session. The server itself looks whether a key is noted, so two
+// clients cannot lose one.
+func metaCmds(scope, target, prefix string, meta map[string]string) []Cmd {
 	var cmds []Cmd
-	for _, k := range sorted(meta) {
+	set := func(args ...string) {
 		cmd := Cmd{"set-option"}
 		if scope != "" {
 			cmd = append(cmd, scope)
 		}
+		cmds = append(cmds, append(cmd, args...))
+	}
+	for _, k := range sorted(meta) {
 		if meta[k] == "" {
-			cmds = append(cmds, append(cmd, "-u", "-t", target, "--", prefix+k))
+			set("-u", "-t", target, "--", prefix+k)
 			continue
 		}
-		cmds = append(cmds, append(cmd, "-t", target, "--", prefix+k, meta[k]))
+		noted := "#{" + prefix + keysName + "}"
+		has := "#{m:*|" + k + "|*," + noted + "}"
+		set("-F", "-t", target, "--", prefix+keysName, "#{?"+has+","+noted+","+noted+"|"+k+"|}")
+		set("-t", target, "--", prefix+k, meta[k])
 	}
 	return cmds
 }
 
-// keyCmds note keys on the server that this client has not seen there yet. The
-// server itself looks whether a key is noted, so two clients cannot lose one.
-func (s *Server) keyCmds(metas ...map[string]string) []Cmd {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var cmds []Cmd
-	seen := map[string]bool{}
-	for _, meta := range metas {
-		for _, k := range sorted(meta) {
-			if s.keys[k] || seen[k] {
-				continue
-			}
-			seen[k] = true
-			has := "#{m:*|" + k + "|*,#{" + keysOption + "}}"
-			value := "#{?" + has + ",#{" + keysOption + "},#{" + keysOption + "}|" + k + "|}"
-			cmds = append(cmds, Cmd{"set-option", "-g", "-F", keysOption, value})
-		}
-	}
-	return cmds
-}
-
-// splitKeys reads keysOption. Words that are no keys are not ours and are left out.
+// splitKeys reads a note of keys. Words that are no keys are not ours and are left out.
 func splitKeys(s string) []string {
 	var keys []string
 	for k := range strings.SplitSeq(s, "|") {

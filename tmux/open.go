@@ -140,7 +140,7 @@ func newServer(o Options) (*Server, error) {
 	if dir == "" {
 		dir = "/"
 	}
-	s.exec = &execTransport{argv: argv, conf: s.conf, env: s.env, dir: dir}
+	s.exec = &execTransport{argv: argv, conf: s.conf, env: s.env, dir: dir, timeout: commandTimeout}
 	s.transport = &switchTransport{exec: s.exec, link: &s.link}
 	return s, nil
 }
@@ -161,7 +161,7 @@ func socketDir(env []string) string {
 
 // probe asks the binary for its version.
 func (s *Server) probe(ctx context.Context) error {
-	probe := execTransport{argv: s.exec.argv[:1], env: s.env, dir: s.exec.dir}
+	probe := execTransport{argv: s.exec.argv[:1], env: s.env, dir: s.exec.dir, timeout: commandTimeout}
 	out, errText, err := probe.exec(ctx, []string{"-V"}, "")
 	if err != nil {
 		return err

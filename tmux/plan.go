@@ -103,16 +103,8 @@ func (p *plan) add(w WindowSpec, dir string) error {
 
 // commands are the whole plan in tmux's words. mark goes on the session.
 func (p *plan) commands(s *Server, mark string) []Cmd {
-	metas := []map[string]string{}
-	if p.session != nil {
-		metas = append(metas, p.session.Meta)
-	}
-	for _, st := range p.steps {
-		metas = append(metas, st.pane.Meta)
-	}
 	last := p.target + "{end}"
-	var cmds, keys []Cmd
-	keys = s.keyCmds(metas...)
+	var cmds []Cmd
 	for i := range p.steps {
 		st := &p.steps[i]
 		newWindow := i == 0 || p.steps[i-1].window != st.window
@@ -122,8 +114,7 @@ func (p *plan) commands(s *Server, mark string) []Cmd {
 		switch {
 		case i == 0 && p.session != nil:
 			cmds = append(cmds, p.newSession(st.pane, w))
-			cmds = append(cmds, p.afterSession(s, st.pane, mark)...)
-			cmds = append(cmds, keys...)
+			cmds = append(cmds, p.afterSession(st.pane, mark)...)
 		case newWindow:
 			cmds = append(cmds, append(append(Cmd{"new-window", "-d", "-a", "-t", last}, w.named(st.pane)...), st.pane.make()...))
 		default:
@@ -132,7 +123,7 @@ func (p *plan) commands(s *Server, mark string) []Cmd {
 		if newWindow {
 			cmds = append(cmds, s.sizeCmds(last, p.size)...)
 		}
-		cmds = append(cmds, s.dress(last+".-", st.pane)...)
+		cmds = append(cmds, dress(last+".-", st.pane)...)
 		switch {
 		case newWindow && ends:
 		case newWindow && w.titled():
@@ -142,9 +133,6 @@ func (p *plan) commands(s *Server, mark string) []Cmd {
 		case !newWindow:
 			cmds = append(cmds, Cmd{"select-layout", "-t", last, string(Tiled)})
 		}
-	}
-	if p.session == nil {
-		cmds = append(cmds, keys...)
 	}
 	return cmds
 }
@@ -164,7 +152,7 @@ func (p *plan) newSession(first PaneSpec, w WindowSpec) Cmd {
 	return append(cmd, first.make()...)
 }
 
-func (p *plan) afterSession(s *Server, first PaneSpec, mark string) []Cmd {
+func (p *plan) afterSession(first PaneSpec, mark string) []Cmd {
 	sp := p.session
 	cmds := []Cmd{{"set-option", "-t", p.target, sessionMark, mark}}
 	for _, k := range sorted(first.Env) {
@@ -174,7 +162,7 @@ func (p *plan) afterSession(s *Server, first PaneSpec, mark string) []Cmd {
 		}
 		cmds = append(cmds, Cmd{"set-environment", "-t", p.target, "-u", k})
 	}
-	return append(cmds, s.metaCmds("", p.target, sessionMeta, sp.Meta)...)
+	return append(cmds, metaCmds("", p.target, sessionMeta, sp.Meta)...)
 }
 
 // sizeCmds give a new window its size where tmux itself has made it as small
@@ -219,7 +207,7 @@ func (p PaneSpec) command() []string { return append([]string{"--"}, p.Argv...) 
 
 // dress sets what belongs to a new pane besides its program. It comes in the
 // same step, before tmux can see the program end.
-func (s *Server) dress(target string, p PaneSpec) []Cmd {
+func dress(target string, p PaneSpec) []Cmd {
 	var cmds []Cmd
 	keep := "on"
 	if p.CloseOnExit {
@@ -229,7 +217,7 @@ func (s *Server) dress(target string, p PaneSpec) []Cmd {
 	if p.Title != "" {
 		cmds = append(cmds, titleCmds(target, p.Title)...)
 	}
-	return append(cmds, s.metaCmds("-p", target, paneMeta, p.Meta)...)
+	return append(cmds, metaCmds("-p", target, paneMeta, p.Meta)...)
 }
 
 // read takes the ids from the replies and compares them with the plan.

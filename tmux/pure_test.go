@@ -181,7 +181,7 @@ func TestUnquote(t *testing.T) {
 }
 
 func FuzzParseRows(f *testing.F) {
-	row := "$0N|a|N@0NwN%0N0N1N80N24N12N0NNNshN/tmpNtitle\nxN1N|k|NvNN\n"
+	row := "$0N|a|N@0NwN%0N0N1N80N24N12N0NNNshN/tmpNtitle\nxN1N|k|NNvNN\n"
 	f.Add(strings.ReplaceAll(row, "N|a|", "Na"), "N")
 	f.Add(strings.Repeat("N", 20), "N")
 	f.Add("", "N")
@@ -200,10 +200,10 @@ func FuzzParseRows(f *testing.F) {
 
 func TestParseRows(t *testing.T) {
 	t.Parallel()
-	f := []string{"$3", "a", "@4", "w", "%5", "0", "1", "80", "24", "12", "1", "7", "", "sh", "/tmp/a\nb", `t\tx`, "1", `\|k\|j\|`, "v\n\\;", "sv"}
+	f := []string{"$3", "a", "@4", "w", "%5", "0", "1", "80", "24", "12", "1", "7", "", "sh", "/tmp/a\nb", `t\tx`, "1", `\|k\|`, `\|j\|`, "v\n\\;", "sv"}
 	out := strings.Repeat(strings.Join(f, "SEP")+"SEP\n", 2)
 	panes, known, err := parseRows(strings.TrimSuffix(out, "\n"), "SEP", []string{"k"})
-	if err != nil || len(panes) != 2 || strings.Join(known, " ") != "k j" {
+	if err != nil || len(panes) != 2 || strings.Join(known, " ") != "k j k j" {
 		t.Fatal(panes, known, err)
 	}
 	p := panes[1]

@@ -74,6 +74,10 @@ func escapePath(path string) string {
 	return b.String()
 }
 
+// escapeFormat makes tmux's own syntax literal in a format that also goes
+// through strftime(3).
+func escapeFormat(list string) string { return strings.ReplaceAll(escapePath(list), "%", "%%") }
+
 // A Cmd is one tmux command: its full name and its arguments, each taken
 // literally. Options must come before "--" and free text after it.
 type Cmd = control.Cmd

@@ -120,7 +120,7 @@ func TestForeignServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := s.Spawn(t.Context(), tmux.SessionSpec{Name: "fleet", Dir: dir, Argv: idle()}, []tmux.WindowSpec{
-		{Name: "agents", Panes: []tmux.PaneSpec{{Argv: idle()}, {Argv: idle()}, {Argv: idle()}}},
+		{Name: "agents", Panes: []tmux.PaneSpec{{Argv: idle(), Meta: map[string]string{"k": "v"}}, {Argv: idle()}, {Argv: idle()}}},
 	})
 	if err != nil || len(out.Panes) != 3 || len(out.Windows) != 2 {
 		t.Fatal(out, err)

@@ -161,7 +161,7 @@ func (s *Server) noteKeys(keys ...string) bool {
 var rowFields = []string{
 	"session_id", "session_name", "window_id", "window_name", "pane_id", "pane_index", "pane_active",
 	"pane_width", "pane_height", "pane_pid", "pane_dead", "pane_dead_status", "pane_dead_signal",
-	"pane_current_command", "pane_current_path", "pane_title", sessionMark, keysOption,
+	"pane_current_command", "pane_current_path", "pane_title", sessionMark, paneMeta + keysName, sessionMeta + keysName,
 }
 
 // textField is how a field of any text is asked for: quoted by tmux, so that
@@ -203,7 +203,7 @@ func parseRows(out, sep string, keys []string) (panes []Pane, known []string, er
 			return nil, nil, err
 		}
 		panes = append(panes, p)
-		known = splitKeys(row[len(rowFields)-1])
+		known = append(known, splitKeys(row[len(rowFields)-2]+row[len(rowFields)-1])...)
 	}
 	return panes, known, nil
 }

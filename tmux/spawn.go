@@ -131,8 +131,7 @@ func (s *Server) Split(ctx context.Context, beside PaneRef, layout Layout, p Pan
 
 // fill runs p in a pane that is there, in place of what runs in it.
 func (s *Server) fill(ctx context.Context, ref PaneRef, p PaneSpec) error {
-	cmds := append(s.keyCmds(p.Meta), s.dress(string(ref.ID), p)...)
-	cmds = append(cmds, append(append(Cmd{"respawn-pane", "-k", "-t", string(ref.ID)}, p.place()...), p.command()...))
+	cmds := append(dress(string(ref.ID), p), append(append(Cmd{"respawn-pane", "-k", "-t", string(ref.ID)}, p.place()...), p.command()...))
 	if _, err := s.onPane(ctx, ref, cmds...); err != nil {
 		return err
 	}

@@ -123,6 +123,8 @@ var messages = []struct {
 	{"can't find session", ErrNoSuchSession},
 	{"no such session", ErrNoSuchSession},
 	{"duplicate session", ErrExists},
+	{"can't find client", ErrNoSuchClient},
+	{"no buffer", ErrNoSuchBuffer},
 	{"no space for", ErrNoSpace},
 	{"pane too small", ErrNoSpace},
 }
