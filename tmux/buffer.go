@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -27,26 +30,54 @@ func (s *Server) SetBuffer(ctx context.Context, name, text string) error {
 }
 
 // Buffer reads a paste buffer. ErrNoSuchBuffer.
+//
+// It comes by way of a private file: show-buffer ends the output of the tmux
+// process that runs it.
 func (s *Server) Buffer(ctx context.Context, name string) (string, error) {
+	wrap := func(err error) error { return fmt.Errorf("reading tmux buffer %s: %w", name, err) }
 	if err := CheckName("buffer", name); err != nil {
 		return "", err
 	}
-	replies, err := s.Do(ctx, Cmd{"show-buffer", "-b", name})
+	dir, err := os.MkdirTemp("", "muntin")
 	if err != nil {
-		return "", fmt.Errorf("reading tmux buffer %s: %w", name, err)
+		return "", wrap(err)
 	}
-	return replies[0], nil
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "buffer")
+	if err := s.patient(ctx, Cmd{"save-buffer", "-b", name, escapePath(path)}); err != nil {
+		return "", wrap(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", wrap(err)
+	}
+	return string(data), nil
 }
 
 // DeleteBuffer removes a paste buffer. ErrNoSuchBuffer.
 func (s *Server) DeleteBuffer(ctx context.Context, name string) error {
+	wrap := func(err error) error { return fmt.Errorf("deleting tmux buffer %s: %w", name, err) }
 	if err := CheckName("buffer", name); err != nil {
 		return err
 	}
-	if _, err := s.Do(ctx, Cmd{"delete-buffer", "-b", name}); err != nil {
-		return fmt.Errorf("deleting tmux buffer %s: %w", name, err)
+	names, err := s.Buffers(ctx)
+	if err != nil {
+		return wrap(err)
+	}
+	if !slices.Contains(names, name) {
+		return wrap(ErrNoSuchBuffer)
+	}
+	if _, err := s.Do(ctx, dropBuffer(name)...); err != nil {
+		return wrap(err)
 	}
 	return nil
+}
+
+// dropBuffer are the commands that remove a buffer, if it is there. tmux 3.2
+// removes the newest one, a person's, when that of the name is not there: so
+// it is made first.
+func dropBuffer(name string) []Cmd {
+	return []Cmd{{"set-buffer", "-b", name, "--", "x"}, {"delete-buffer", "-b", name}}
 }
 
 // Buffers lists the paste buffers' names, the newest first.

@@ -48,6 +48,11 @@ func pane(t *testing.T, s *tmux.Server, ref tmux.PaneRef) tmux.Pane {
 func waitText(t *testing.T, s *tmux.Server, ref tmux.PaneRef, text string) string {
 	t.Helper()
 	var screen string
+	defer func() {
+		if t.Failed() {
+			t.Logf("the pane shows:\n%s", screen)
+		}
+	}()
 	tmuxtest.Wait(t, "the pane shows "+text, func() bool {
 		var err error
 		if screen, err = s.Capture(t.Context(), ref, tmux.CaptureOptions{Join: true, History: -1}); err != nil {

@@ -38,7 +38,7 @@ func (s *Server) Paste(ctx context.Context, ref PaneRef, text string) error {
 	err = fmt.Errorf("pasting into pane %s: %w", ref.ID, err)
 	if len(replies) > 0 {
 		// The paste would have deleted it. It may also be gone with the server.
-		_, _ = s.Do(context.WithoutCancel(ctx), Cmd{"delete-buffer", "-b", buffer})
+		_, _ = s.Do(context.WithoutCancel(ctx), dropBuffer(buffer)...)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -34,8 +35,12 @@ func (l Layout) check() error {
 	return fmt.Errorf("tmux layout %q: not a layout", string(l))
 }
 
-// isLayoutString tells a layout string, a checksum and cells, from anything else.
+// isLayoutString tells a layout string from anything else: a checksum and
+// cells, or from tmux 3.8 on a JSON object.
 func isLayoutString(s string) bool {
+	if strings.HasPrefix(s, "{") {
+		return json.Valid([]byte(s))
+	}
 	sum, cells, ok := strings.Cut(s, ",")
 	return ok && len(sum) == 4 && cells != "" && strings.Trim(sum, ident.Digits+"abcdef") == "" &&
 		strings.Trim(cells, ident.Digits+"x,{}[]") == ""

@@ -84,7 +84,7 @@ type MenuItem struct {
 // it. When ctx ends the menu stays for the person to close. ErrNoSuchClient.
 func (s *Server) Menu(ctx context.Context, client, title string, items ...MenuItem) error {
 	wrap := func(err error) error { return fmt.Errorf("showing a menu on tmux client %s: %w", client, err) }
-	cmd := Cmd{"display-menu", "-c", client, "-T", EscapeTime(title), "--"}
+	cmd := Cmd{"display-menu", "-c", client, "-T", Escape(title), "--"}
 	for _, it := range items {
 		if it.Name == "" {
 			cmd = append(cmd, "")
@@ -103,11 +103,11 @@ func (s *Server) Menu(ctx context.Context, client, title string, items ...MenuIt
 		}
 		// A name that begins with '-' is drawn as one that cannot be chosen,
 		// and both are formats.
-		name := EscapeTime(it.Name)
+		name := Escape(it.Name)
 		if name != "" && name[0] == '-' {
 			name = " " + name
 		}
-		cmd = append(cmd, name, key, escapeFormat(list))
+		cmd = append(cmd, name, key, escapePath(list))
 	}
 	if _, err := s.onClient(ctx, client); err != nil {
 		return wrap(err)

@@ -50,7 +50,7 @@ func plain(s string) string {
 	}, strings.ToValidUTF8(s, ""))
 }
 
-// escapePath makes a path literal in a format and keeps every byte. A run of
+// escapePath makes a path, or a command, literal in a format and keeps every byte. A run of
 // '#' before '[' is a style to tmux, which copies the whole run as it is.
 func escapePath(path string) string {
 	var b strings.Builder
@@ -73,10 +73,6 @@ func escapePath(path string) string {
 	}
 	return b.String()
 }
-
-// escapeFormat makes tmux's own syntax literal in a format that also goes
-// through strftime(3).
-func escapeFormat(list string) string { return strings.ReplaceAll(escapePath(list), "%", "%%") }
 
 // A Cmd is one tmux command: its full name and its arguments, each taken
 // literally. Options must come before "--" and free text after it.

@@ -125,6 +125,7 @@ var messages = []struct {
 	{"duplicate session", ErrExists},
 	{"can't find client", ErrNoSuchClient},
 	{"no buffer", ErrNoSuchBuffer},
+	{"unknown buffer", ErrNoSuchBuffer},
 	{"no space for", ErrNoSpace},
 	{"pane too small", ErrNoSpace},
 }

@@ -183,9 +183,9 @@ func (s *Server) SetBorders(ctx context.Context, id WindowID, at BorderPosition,
 		if !isMetaKey(k) {
 			return fmt.Errorf("tmux metadata key %q: not a key", k)
 		}
-		// A '#' before '[' would begin a style.
+		// Every '#' is doubled, as one before '[' would begin a style.
 		value := paneMeta + k
-		format += "#{?#{" + value + "},#{s/#/##/:" + value + "} ,}"
+		format += "#{?#{" + value + "},#{q/h:" + value + "} ,}"
 	}
 	return s.onWindow(ctx, id, "setting the borders of",
 		Cmd{"set-option", "-w", "-t", string(id), "pane-border-format", format},
