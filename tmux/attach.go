@@ -74,7 +74,7 @@ func (s *Server) KillServer(ctx context.Context) error {
 	replies, err := s.transport.run(ctx, epoch, []Cmd{{
 		"if-shell", "-F", "#{&&:#{" + ourMark + "},#{==:" + foreign + ",}}", "kill-server", "display-message -p foreign",
 	}})
-	if len(replies) > 0 && replies[0] == "foreign" {
+	if len(replies) > 0 && strings.HasPrefix(replies[0], "foreign") {
 		return fmt.Errorf("ending the tmux server: %w", ErrForeign)
 	}
 	// It may have gone before it could answer: only its silence counts.

@@ -22,11 +22,12 @@ const ourMark = "@muntin_server"
 // reads history-limit only when it makes a pane).
 //
 // exit-empty is on: nothing of ours stays when the last session has gone.
-func config(v Version, terminal string) string {
+func (s *Server) config(v Version, terminal string) (string, error) {
 	lines := []string{
 		"# Written by muntin for its own tmux server; changes are lost.",
 		"set-option -g " + ourMark + " 1",
 		"set-option -s exit-empty on",
+		"set-option -s exit-unattached off",
 		"set-option -s escape-time 10",
 		"set-option -s focus-events on",
 		"set-option -s extended-keys on",
@@ -38,6 +39,7 @@ func config(v Version, terminal string) string {
 		"set-option -g mouse on",
 		"set-option -g set-titles off",
 		"set-option -g window-size latest",
+		fmt.Sprintf("set-option -g default-size %dx%d", defaultCols, defaultRows),
 		"set-option -g automatic-rename off",
 		"set-option -g allow-rename off",
 		"set-option -g remain-on-exit off",
@@ -67,12 +69,28 @@ func config(v Version, terminal string) string {
 	if v.mainShare() {
 		lines = append(lines, "set-option -g main-pane-width 50%", "set-option -g main-pane-height 50%")
 	}
-	return strings.Join(lines, "\n") + "\n"
+	if path := s.opts.UserConfig; path != "" {
+		source, err := line(Cmd{"source-file", globLiteral(path)})
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, source)
+	}
+	return strings.Join(lines, "\n") + "\n", nil
+}
+
+// globLiteral makes a path literal for source-file, which takes patterns.
+func globLiteral(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // writeConfig writes the configuration unless it is there already.
 func (s *Server) writeConfig(ctx context.Context, v Version) error {
-	data := []byte(config(v, s.terminal(ctx)))
+	text, err := s.config(v, s.terminal(ctx))
+	if err != nil {
+		return err
+	}
+	data := []byte(text)
 	old, err := os.ReadFile(s.conf)
 	if err == nil && bytes.Equal(old, data) {
 		return nil

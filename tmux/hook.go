@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	ident "muntin/internal/id"
 )
@@ -70,7 +71,7 @@ func (s *Server) hook(ctx context.Context, on Target, name, list string) error {
 	replies, err := s.Do(ctx,
 		Cmd{"list-panes", "-t", target, "-F", ""},
 		Cmd{"if-shell", "-F", "-t", target, "#{" + sessionMark + "}", set, "display-message -p foreign"})
-	if err == nil && replies[1] == "foreign" {
+	if err == nil && strings.HasPrefix(replies[1], "foreign") {
 		err = ErrForeign
 	}
 	if err != nil {

@@ -93,14 +93,21 @@ func guard(pane, shared string, cmds ...Cmd) (Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	refuse, err := line(Cmd{"display-message", "-p", "-t", pane, "#{?pane_dead,dead,#{?pane_input_off,off,shared}}"})
+	refuse, err := line(Cmd{"display-message", "-p", "-t", pane, refused + "#{?pane_dead,dead,#{?pane_input_off,off,shared}}"})
 	return Cmd{"if-shell", "-F", "-t", pane, "#{||:#{pane_dead},#{||:#{pane_input_off}," + shared + "}}", refuse, list}, err
 }
 
+// refused comes before the reason in a guard's reply, where a person's hooks
+// may have printed too.
+const refused = "muntin-refused-"
+
 func refusal(reply string) error {
-	switch reply {
-	case "":
+	_, reason, found := strings.Cut(reply, refused)
+	if !found {
 		return nil
+	}
+	reason, _, _ = strings.Cut(reason, "\n")
+	switch reason {
 	case "dead":
 		return ErrDeadPane
 	case "off":

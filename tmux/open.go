@@ -28,6 +28,10 @@ type Options struct {
 	ConfigDir string   // where the configuration of a server we start is written; "": beside the socket
 	Env       []string // environment of a server we start; nil: this process's. TMUX and TMUX_PANE are dropped
 	Dir       string   // working folder of a server we start; "": "/", which nobody removes
+
+	// UserConfig is the path of a tmux configuration that a server we start
+	// reads after ours; "": none. What it says wins, and what it runs is run.
+	UserConfig string
 }
 
 // A Server is a client of one tmux server.

@@ -54,7 +54,7 @@ func (s *Server) KillSession(ctx context.Context, id SessionID, name string) err
 	replies, err := s.Do(ctx,
 		Cmd{"has-session", "-t", string(id)},
 		Cmd{"if-shell", "-F", "-t", string(id) + ":", "#{==:#{session_name}," + name + "}", kill, "display-message -p renamed"})
-	if err == nil && replies[1] != "" {
+	if err == nil && strings.HasPrefix(replies[1], "renamed") {
 		err = ErrNoSuchSession
 	}
 	if err != nil {

@@ -197,6 +197,22 @@ func TestInputIsRefused(t *testing.T) {
 		}
 		mustBe(t, "Paste", s.Paste(ctx, off, "x"), tmux.ErrInputOff)
 		mustBe(t, "SendKeys", s.SendKeys(ctx, off, []byte("x")), tmux.ErrInputOff)
+		_, window, shared := session(t, s, "shared", "cat")
+		if _, err := s.Do(ctx, tmux.Cmd{"set-option", "-w", "-t", string(window), "synchronize-panes", "on"}); err != nil {
+			t.Fatal(err)
+		}
+		other, err := s.Split(ctx, shared, "", tmux.PaneSpec{Argv: []string{"cat"}, Dir: "/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBe(t, "SendKeys", s.SendKeys(ctx, shared, []byte("x")), tmux.ErrSynchronized)
+		if err := s.Paste(ctx, shared, "only here"); err != nil { // a paste goes to its pane alone
+			t.Error(err)
+		}
+		waitText(t, s, shared, "only here")
+		if text, err := s.Capture(ctx, other, tmux.CaptureOptions{}); err != nil || strings.Contains(text, "only") {
+			t.Errorf("the other pane has %q, %v", text, err)
+		}
 		if replies, err := s.Do(ctx, tmux.Cmd{"list-buffers"}); err != nil || replies[0] != "" {
 			t.Errorf("buffers %q, %v", replies, err)
 		}

@@ -154,7 +154,11 @@ func (p *plan) newSession(first PaneSpec, w WindowSpec) Cmd {
 
 func (p *plan) afterSession(first PaneSpec, mark string) []Cmd {
 	sp := p.session
-	cmds := []Cmd{{"set-option", "-t", p.target, sessionMark, mark}}
+	cmds := []Cmd{
+		{"set-option", "-t", p.target, sessionMark, mark},
+		// A person may have it on, and the session is made without a terminal.
+		{"set-option", "-t", p.target, "destroy-unattached", "off"},
+	}
 	for _, k := range sorted(first.Env) {
 		if v, ok := sp.Env[k]; ok {
 			cmds = append(cmds, Cmd{"set-environment", "-t", p.target, "--", k, v})

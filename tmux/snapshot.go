@@ -189,8 +189,8 @@ func parseRows(out, sep string, keys []string) (panes []Pane, known []string, er
 		return nil, nil, nil
 	}
 	width := len(rowFields) + 2*len(keys)
-	fields := strings.Split(out, sep)
-	if fields[len(fields)-1] != "" || (len(fields)-1)%width != 0 {
+	fields := strings.Split(out, sep) // behind the last row may be what a person's hook printed
+	if len(fields) == 1 || (len(fields)-1)%width != 0 {
 		return nil, nil, fmt.Errorf("tmux listing of %d fields, not a multiple of %d: %w", len(fields)-1, width, errReply)
 	}
 	for row := range slices.Chunk(fields[:len(fields)-1], width) {
@@ -227,7 +227,7 @@ func parseRow(f, keys []string) (Pane, error) {
 		to   *int
 	}{{f[5], &p.Index}, {f[7], &p.Cols}, {f[8], &p.Rows}, {f[9], &p.PID}}
 	for _, n := range numbers {
-		if n.text == "" && p.Dead {
+		if n.text == "" && n.to == &p.PID && p.Dead {
 			continue // 3.8 and later: a dead pane has no process
 		}
 		v, err := strconv.Atoi(n.text)
