@@ -31,13 +31,16 @@ type Finding struct {
 
 // NewCmd makes `muntin doctor`.
 func NewCmd(a *app.App) *cobra.Command {
-	var asJSON bool
+	var asJSON, running bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check this machine, and say what to do where it is not well",
-		Long: "Check versions, the terminal, disk space, system limits and paths. The exit status\nis 1 when something is bad enough that muntin cannot work.",
+		Long: "Check versions, the terminal, disk space, system limits and paths, and prove that\n" +
+			"panes work with your own tmux and configuration: on a server that is started for it\n" +
+			"and then gone, or on the one you use. The exit status is 1 when something is bad\n" +
+			"enough that muntin cannot work.",
 		Args: app.Args(0, 0, ""),
 		RunE: a.Interruptible(func(ctx context.Context, _ []string) error {
-			findings := examine(ctx, a)
+			findings := examine(ctx, a, running)
 			if asJSON {
 				if err := a.PrintJSON(findings); err != nil {
 					return err
@@ -54,13 +57,16 @@ func NewCmd(a *app.App) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&running, "running", false, "prove it on the tmux server that you use, in a session of its own")
+	cmd.AddCommand(newReader())
 	return cmd
 }
 
-func examine(ctx context.Context, a *app.App) []Finding {
+func examine(ctx context.Context, a *app.App, running bool) []Finding {
+	prove := func(ctx context.Context, a *app.App) []Finding { return proveTmux(ctx, a, running) }
 	var list []Finding
 	for _, check := range []func(context.Context, *app.App) []Finding{
-		checkTmux, checkGit, checkRepo, checkTerminal, checkLocale, checkDisk, checkWatches, checkPaths, checkModels,
+		checkTmux, prove, checkGit, checkRepo, checkTerminal, checkLocale, checkDisk, checkWatches, checkPaths, checkModels,
 	} {
 		list = append(list, check(ctx, a)...)
 	}
