@@ -6,10 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"muntin/tmux"
 	"muntin/tmux/tmuxtest"
 )
+
+// waitChannel is WaitFor with an end.
+func waitChannel(t *testing.T, s *tmux.Server, channel string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	return s.WaitFor(ctx, channel)
+}
 
 // client waits for the one client that is attached.
 func client(t *testing.T, s *tmux.Server) tmux.Client {
@@ -137,7 +146,7 @@ func TestMenu(t *testing.T) {
 		if err := outer.SendKeys(ctx, terminal, []byte("k")); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(<-done, s.WaitFor(ctx, "chosen")); err != nil {
+		if err := errors.Join(<-done, waitChannel(t, s, "chosen")); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.Buffer(ctx, "chosen"); err != nil || got != text {
@@ -165,7 +174,7 @@ func TestHooks(t *testing.T) {
 		if err := s.SendKeys(ctx, ref, []byte("\r")); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.WaitFor(ctx, "died"); err != nil {
+		if err := waitChannel(t, s, "died"); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.Buffer(ctx, "hooked"); err != nil || got != text {

@@ -1,9 +1,11 @@
 package tmux_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"muntin/tmux"
@@ -40,9 +42,15 @@ func TestNothingIsExecuted(t *testing.T) {
 	tmuxtest.Each(t, func(t *testing.T, s *tmux.Server) {
 		canary := filepath.Join(tmuxtest.Dir(t), "canary")
 		id, _, _ := session(t, s, "main")
-		attach(t, s, id)
+		outer, terminal := attach(t, s, id)
 		for name, text := range vectors(canary) {
 			drive(t, s, id, name, text)
+			driveClient(t, s, name, text, func() {
+				waitText(t, outer, terminal, "choose me")
+				if err := outer.SendKeys(t.Context(), terminal, []byte("k")); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		// A job of our own shows that jobs run here: what is drawn before it
 		// would have run too.
@@ -66,11 +74,10 @@ func drive(t *testing.T, s *tmux.Server, id tmux.SessionID, name, text string) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "got")
-	out, err := s.NewWindow(ctx, id, tmux.WindowSpec{Name: text, Panes: []tmux.PaneSpec{
-		{
-			Argv: []string{"sh", "-c", `printf '<%s>\n' "$1" "$V" "$PWD" >"$2" && exec sleep 1000`, text, text, file}, Dir: dir,
-			Title: text, Meta: map[string]string{"text": text}, Env: map[string]string{"V": text},
-		},
+	shown := printer(text, file, dir)
+	shown.Title, shown.Meta = text, map[string]string{"text": text}
+	out, err := s.NewWindows(ctx, id, tmux.WindowSpec{Name: text, Panes: []tmux.PaneSpec{
+		shown,
 		{Argv: []string{"cat"}, Dir: dir, Title: text},
 	}})
 	if err != nil {
@@ -87,25 +94,88 @@ func drive(t *testing.T, s *tmux.Server, id tmux.SessionID, name, text string) {
 	if want := strings.ReplaceAll(tmux.Escape(text), "##", "#"); strings.ReplaceAll(p.WindowName, "##[", "#[") != want {
 		t.Errorf("%s: window name %q, want %q", name, p.WindowName, want)
 	}
-	waitFile(t, file, "<"+text+">\n<"+text+">\n<"+dir+">\n")
+	waitFile(t, file, printed(text, dir))
+	third, err := s.Split(ctx, second, tmux.MainVertical, printer(text, file+".split", dir))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	waitFile(t, file+".split", printed(text, dir))
 	steps := map[string]error{
-		"SetTitle":    s.SetTitle(ctx, second, text),
-		"SetPaneMeta": s.SetPaneMeta(ctx, second, map[string]string{"other": text}),
-		"Paste":       s.Paste(ctx, second, text),
-		"SendKeys":    s.SendKeys(ctx, second, []byte(text)),
-		"ResizeOK":    s.ResizeWindow(ctx, out.Windows[0], 120, 40),
+		"Respawn":        s.Respawn(ctx, third, printer(text, file+".again", dir)),
+		"SetSessionMeta": s.SetSessionMeta(ctx, id, map[string]string{"text": text}),
+		"RenameWindow":   s.RenameWindow(ctx, out.Windows[0], text),
+		"SetBorders":     s.SetBorders(ctx, out.Windows[0], tmux.BorderBottom, "text", "other"),
+		"SetBuffer":      s.SetBuffer(ctx, "text", text),
+		"SetHook":        s.SetHook(ctx, out.Windows[0], "pane-died", tmux.Cmd{"set-buffer", "-b", "hooked", "--", text}),
+		"SetTitle":       s.SetTitle(ctx, second, text),
+		"SetPaneMeta":    s.SetPaneMeta(ctx, second, map[string]string{"other": text}),
+		"Paste":          s.Paste(ctx, second, text),
+		"SendKeys":       s.SendKeys(ctx, second, []byte(text)),
+		"ResizeOK":       s.ResizeWindow(ctx, out.Windows[0], 120, 40),
 	}
 	for what, err := range steps {
 		if err != nil {
 			t.Errorf("%s: %s: %v", name, what, err)
 		}
 	}
-	if got := pane(t, s, second).Meta["other"]; got != text {
-		t.Errorf("%s: metadata %q, want %q", name, got, text)
+	waitFile(t, file+".again", printed(text, dir))
+	if p := pane(t, s, second); p.Meta["other"] != text || p.SessionMeta["text"] != text {
+		t.Errorf("%s: metadata %q, of the session %q, want %q", name, p.Meta["other"], p.SessionMeta["text"], text)
+	}
+	if err := syscall.Kill(pane(t, s, third).PID, syscall.SIGKILL); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	for _, buffer := range []string{"text", "hooked"} {
+		tmuxtest.Wait(t, "buffer "+buffer+" holds "+name, func() bool {
+			snapshot(t, s) // it makes tmux 3.3a see an end that it has missed
+			got, err := s.Buffer(ctx, buffer)
+			return err == nil && got == text
+		})
 	}
 	refused(t, s, name, text)
-	if err := s.KillPane(ctx, first); err != nil {
+	if err := errors.Join(s.KillPane(ctx, first), s.Kill(ctx, 0, third), s.KillWindow(ctx, out.Windows[0])); err != nil {
 		t.Errorf("%s: %v", name, err)
+	}
+}
+
+// printer writes what it is given, and where it is, to a file.
+func printer(text, file, dir string) tmux.PaneSpec {
+	return tmux.PaneSpec{
+		Argv: []string{"sh", "-c", `printf '<%s>\n' "$1" "$V" "$PWD" >"$2" && exec sleep 1000`, text, text, file}, Dir: dir,
+		Env: map[string]string{"V": text},
+	}
+}
+
+func printed(text, dir string) string { return "<" + text + ">\n<" + text + ">\n<" + dir + ">\n" }
+
+// driveClient sends one vector through the commands that need a terminal.
+// choose picks the menu's item.
+func driveClient(t *testing.T, s *tmux.Server, name, text string, choose func()) {
+	t.Helper()
+	ctx, c := t.Context(), client(t, s).Name
+	dir := filepath.Join(t.TempDir(), strings.ReplaceAll(text, "/", "|"))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "got")
+	spec := printer(text, file, dir)
+	spec.Argv[2] = strings.TrimSuffix(spec.Argv[2], " && exec sleep 1000")
+	if err := s.Popup(ctx, c, tmux.PopupSpec{Argv: spec.Argv, Dir: dir, Env: spec.Env, Title: text}); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	waitFile(t, file, printed(text, dir))
+	done := make(chan error, 1)
+	go func() {
+		done <- s.Menu(ctx, c, text,
+			tmux.MenuItem{Name: text, Cmds: []tmux.Cmd{{"set-buffer", "-b", "wrong", "--", text}}},
+			tmux.MenuItem{Name: "choose me", Key: 'k', Cmds: []tmux.Cmd{{"set-buffer", "-b", "chosen", "--", text}, tmux.SignalCmd("chosen")}})
+	}()
+	choose()
+	if err := errors.Join(<-done, waitChannel(t, s, "chosen")); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	if got, err := s.Buffer(ctx, "chosen"); err != nil || got != text {
+		t.Errorf("%s: the menu's command held %q, %v, want %q", name, got, err, text)
 	}
 }
 
@@ -121,10 +191,18 @@ func refused(t *testing.T, s *tmux.Server, name, text string) {
 	_, optErr := tmux.Open(ctx, tmux.Options{Socket: strings.ReplaceAll(text, "/", "|")})
 	steps := map[string]error{
 		"NewSession": newErr, "FindSession": findErr, "Capture": captureErr, "NewWindow": windowErr, "Open": optErr,
-		"KillSession":  s.KillSession(ctx, "$0", text),
-		"SelectLayout": s.SelectLayout(ctx, "@0", tmux.Layout(text)),
-		"SelectWindow": s.SelectWindow(ctx, tmux.WindowID(text)),
-		"SetPaneMeta":  s.SetPaneMeta(ctx, tmux.PaneRef{Epoch: s.Epoch(), ID: "%0"}, map[string]string{text: "x"}),
+		"KillSession": s.KillSession(ctx, "$0", text),
+		"SetHook":     s.SetHook(ctx, tmux.SessionID("$0"), text, tmux.SignalCmd("x")), "UnsetHook": s.UnsetHook(ctx, tmux.WindowID(text), "x"),
+		"Cmd":       s.SetHook(ctx, tmux.SessionID("$0"), "client-attached", tmux.Cmd{text}),
+		"SetBuffer": s.SetBuffer(ctx, text, "x"), "DeleteBuffer": s.DeleteBuffer(ctx, text), "Signal": s.Signal(ctx, text),
+		"WaitFor": s.WaitFor(ctx, text), "SwitchClient": s.SwitchClient(ctx, text, "$0"), "DetachClient": s.DetachClient(ctx, text),
+		"DetachAll": s.DetachAll(ctx, tmux.SessionID(text)), "Popup": s.Popup(ctx, text, tmux.PopupSpec{Argv: idle(), Dir: "/"}),
+		"Menu": s.Menu(ctx, text, "x", tmux.MenuItem{}), "SetBorders": s.SetBorders(ctx, "@0", tmux.BorderTop, text),
+		"BorderPosition": s.SetBorders(ctx, "@0", tmux.BorderPosition(text)), "KillWindow": s.KillWindow(ctx, tmux.WindowID(text)),
+		"SetSessionMeta": s.SetSessionMeta(ctx, "$0", map[string]string{text: "x"}),
+		"SelectLayout":   s.SelectLayout(ctx, "@0", tmux.Layout(text)),
+		"SelectWindow":   s.SelectWindow(ctx, tmux.WindowID(text)),
+		"SetPaneMeta":    s.SetPaneMeta(ctx, tmux.PaneRef{Epoch: s.Epoch(), ID: "%0"}, map[string]string{text: "x"}),
 	}
 	for what, err := range steps {
 		if err == nil {
