@@ -2,7 +2,14 @@ package tmux_test
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"muntin/internal/proc"
 	"muntin/tmux"
@@ -78,4 +85,40 @@ func hold(b *testing.B, s *tmux.Server, dir string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+}
+
+// BenchmarkPaste2K is 2 KB pasted until the program has read and answered
+// them, whatever carries the server's commands. The answer is seen on a pipe,
+// so that the time is that of the way in.
+func BenchmarkPaste2K(b *testing.B) {
+	s, dir := tmuxtest.Server(b), b.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	script := `stty raw -echo; exec dd bs=65536 of="$1" 2>/dev/null`
+	_, _, ref, err := s.NewSession(b.Context(), tmux.SessionSpec{Name: "read", Dir: dir, Argv: []string{"sh", "-c", script, "sh", fifo}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	read, err := os.Open(fifo) // returns when the program writes to it, so it is raw
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer read.Close()
+	text := strings.Repeat("0123456789abcde\n", 128)
+	buf := make([]byte, len(text))
+	var took []float64
+	for b.Loop() {
+		start := time.Now()
+		if err := s.Paste(b.Context(), ref, text); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(read, buf); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, float64(time.Since(start).Microseconds())/1000)
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2], "ms-median")
 }
