@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ErrNoSuchBuffer: the paste buffer is not there.
+// ErrNoSuchBuffer says that the paste buffer is not there.
 var ErrNoSuchBuffer = errors.New("no such tmux buffer")
 
 // SetBuffer keeps text in a paste buffer of that name (see CheckName), which a

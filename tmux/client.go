@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrNoSuchClient: no client of that name is attached.
+// ErrNoSuchClient says that no client of that name is attached.
 var ErrNoSuchClient = errors.New("no such tmux client")
 
 // A Client is a terminal, or a program in control mode, that is attached to

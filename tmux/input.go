@@ -47,7 +47,7 @@ func (s *Server) Paste(ctx context.Context, ref PaneRef, text string) error {
 // are limited to 1,000 in tmux 3.7 and 10,000 before.
 const keysChunk = 512
 
-// ErrSynchronized: the window has synchronize-panes on, so what is typed into
+// ErrSynchronized says that the window has synchronize-panes on, so what is typed into
 // the pane goes to all the others too.
 var ErrSynchronized = errors.New("the pane's input is synchronized with others")
 
