@@ -114,6 +114,8 @@ func refusal(reply string) error {
 		return ErrInputOff
 	case "shared":
 		return ErrSynchronized
+	case "piped":
+		return ErrPiped
 	}
 	return fmt.Errorf("reply %q: %w", reply, errReply)
 }

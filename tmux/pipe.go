@@ -196,16 +196,13 @@ func (p *Pipe) attach(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	refuse, err := line(Cmd{"display-message", "-p", "-t", at, "#{?pane_dead,dead,piped}"})
+	refuse, err := line(Cmd{"display-message", "-p", "-t", at, refused + "#{?pane_dead,dead,piped}"})
 	if err != nil {
 		return err
 	}
 	replies, err := p.server.onPane(ctx, p.ref, Cmd{"if-shell", "-F", "-t", at, "#{||:#{pane_dead},#{pane_pipe}}", refuse, pipe})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case replies[0] == "piped":
-		return ErrPiped
 	}
 	return refusal(replies[0])
 }
