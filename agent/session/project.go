@@ -2,95 +2,115 @@ package session
 
 import (
 	"encoding/json"
-	"time"
 
 	"muntin/agent/llm"
 )
 
-// extra is the fields of entries that only the projection reads.
-type extra struct {
-	Summary     string          `json:"summary"`
-	FirstKept   string          `json:"firstKeptEntryId"`
-	TargetID    string          `json:"targetId"`
-	Replacement json.RawMessage `json:"replacement"`
-	Content     json.RawMessage `json:"content"`
+// An Item is a message that the model sees, and the entry it comes from.
+type Item struct {
+	Entry   string // id
+	Type    string // of the entry; TypeCompaction and TypeBranchSummary for summaries
+	Message llm.Message
 }
 
-func (e Entry) extra() extra {
-	var x extra
-	_ = json.Unmarshal(e.raw, &x) // the line was read before; a field of another shape stays empty
-	return x
-}
-
-// project turns the entries from root to leaf into the messages a model sees.
-// The last compaction stands for all before its first kept entry; context edits
-// change or hide one entry each, the last one wins.
-func project(branch []Entry) []llm.Message {
-	start, messages := 0, []llm.Message{}
-	edits := map[string]extra{}
-	for i, e := range branch {
-		switch e.Type {
-		case TypeCompaction:
-			x := e.extra()
-			messages = []llm.Message{summary("The conversation before this point was compacted to this summary:", x.Summary, e)}
-			start = keptFrom(branch[:i], x.FirstKept)
-		case TypeContextEdit:
-			x := e.extra()
-			edits[x.TargetID] = x
+// context is what the model sees of the branch that ends at leaf. Only the
+// entries that count are decoded: the last compaction stands for all before its
+// first kept entry. Context edits change or hide one entry each, the last wins.
+func (s *Session) context(leaf int32) []Item {
+	path := s.tree.path(leaf)
+	start, skip := 0, -1
+	items := []Item{}
+	for at := len(path) - 1; at >= 0; at-- {
+		if s.tree.nodes[path[at]].kind != kindCompaction {
+			continue
 		}
-	}
-	for _, e := range branch[start:] {
-		m, ok := visible(e)
+		e, ok := s.entry(path[at])
 		if !ok {
 			continue
 		}
-		if edit, edited := edits[e.ID]; edited {
-			if m, ok = edit.apply(m); !ok {
-				continue
-			}
-		}
-		messages = append(messages, m)
+		items = append(items, Item{e.ID, e.Type, Summary("The conversation before this point was compacted to this summary:", e.Summary, e.unixMilli())})
+		start, skip = s.keptFrom(path[:at], e.FirstKept), at
+		break
 	}
-	return answersOnly(messages)
+	edits := s.edits(path)
+	for at := start; at < len(path); at++ {
+		if at == skip || !s.tree.nodes[path[at]].kind.visible() {
+			continue
+		}
+		e, ok := s.entry(path[at])
+		if !ok {
+			continue
+		}
+		m, ok := s.visible(e)
+		if edit, edited := edits[e.ID]; ok && edited {
+			m, ok = s.apply(edit, m)
+		}
+		if ok {
+			items = append(items, Item{e.ID, e.Type, m})
+		}
+	}
+	return answersOnly(items)
 }
 
 // keptFrom is where the kept entries begin; behind the compacted ones, when the
 // entry that is named is not there.
-func keptFrom(before []Entry, firstKept string) int {
-	for i, e := range before {
-		if e.ID == firstKept {
+func (s *Session) keptFrom(before []int32, firstKept string) int {
+	for i, n := range before {
+		if s.tree.nodes[n].id == firstKept {
 			return i
 		}
 	}
 	return len(before)
 }
 
-func visible(e Entry) (llm.Message, bool) {
+func (s *Session) edits(path []int32) map[string]Entry {
+	edits := map[string]Entry{}
+	for _, i := range path {
+		if s.tree.nodes[i].kind == kindEdit {
+			if e, ok := s.entry(i); ok {
+				edits[e.TargetID] = e
+			}
+		}
+	}
+	return edits
+}
+
+// visible tells whether entries of the kind may carry something for the model.
+// An older compaction carries nothing beside the last one.
+func (k kind) visible() bool {
+	switch k {
+	case kindUser, kindAssistant, kindTool, kindRole, kindSummary, kindCustomMessage:
+		return true
+	}
+	return false
+}
+
+func (s *Session) visible(e Entry) (llm.Message, bool) {
 	switch e.Type {
 	case TypeMessage:
 		return *e.Message, e.Message.Role != roleOther
 	case TypeBranchSummary:
-		return summary("This is a summary of a branch that the conversation came back from:", e.extra().Summary, e), true
+		return Summary("This is a summary of a branch that the conversation came back from:", e.Summary, e.unixMilli()), true
 	case TypeCustomMessage:
-		blocks, err := content(e.extra().Content)
+		blocks, _, err := s.codec.content(e.Content)
 		return llm.Message{Role: llm.RoleUser, Content: blocks, Timestamp: e.unixMilli()}, err == nil
 	}
 	return llm.Message{}, false
 }
 
-func summary(head, text string, e Entry) llm.Message {
-	return llm.UserText(head+"\n\n<summary>\n"+text+"\n</summary>", e.unixMilli())
+// Summary is the message that shows a summary to the model: head says of what.
+func Summary(head, text string, unixMilli int64) llm.Message {
+	return llm.UserText(head+"\n\n<summary>\n"+text+"\n</summary>", unixMilli)
 }
 
-func (x extra) apply(m llm.Message) (llm.Message, bool) {
+func (s *Session) apply(edit Entry, m llm.Message) (llm.Message, bool) {
 	var replacement struct {
 		Content json.RawMessage `json:"content"`
 	}
-	if err := json.Unmarshal(x.Replacement, &replacement); err != nil || replacement.Content == nil {
+	if err := json.Unmarshal(edit.Replacement, &replacement); err != nil || replacement.Content == nil {
 		return m, false // null hides the entry
 	}
-	blocks, err := content(replacement.Content)
-	if err == nil {
+	if blocks, _, err := s.codec.content(replacement.Content); err == nil {
 		m.Content = blocks
 	}
 	return m, true
@@ -98,24 +118,16 @@ func (x extra) apply(m llm.Message) (llm.Message, bool) {
 
 // answersOnly leaves out tool results whose call is not there, because it was
 // lost with a line or compacted away: no provider takes them.
-func answersOnly(messages []llm.Message) []llm.Message {
+func answersOnly(items []Item) []Item {
 	called := map[string]bool{}
-	kept := messages[:0]
-	for _, m := range messages {
-		for _, c := range m.ToolCalls() {
+	kept := items[:0]
+	for _, it := range items {
+		for _, c := range it.Message.ToolCalls() {
 			called[c.ID] = true
 		}
-		if m.Role != llm.RoleTool || called[m.ToolCallID] {
-			kept = append(kept, m)
+		if it.Message.Role != llm.RoleTool || called[it.Message.ToolCallID] {
+			kept = append(kept, it)
 		}
 	}
 	return kept
-}
-
-func (e Entry) unixMilli() int64 {
-	t, err := time.Parse(time.RFC3339, e.Timestamp)
-	if err != nil {
-		return 0
-	}
-	return t.UnixMilli()
 }

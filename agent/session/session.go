@@ -3,14 +3,23 @@
 // from the current leaf back to the root.
 //
 // The format is Pi's, version 3, and files go both ways. What muntin adds stands
-// in entries of type custom and in the field "muntin" of message entries, which
-// Pi ignores.
+// in entries of type custom and in fields named "muntin" of message entries and
+// of their content, which Pi ignores. Files of version 2 are gone on with as
+// they are; those of version 1 can be read and forked.
+//
+// Images and long texts are in the folder blobs beside the file, by their
+// SHA-256. The line holds a text in their place that names the blob, which is
+// what Pi shows of them.
+//
+// Memory: an open session holds the place of each line, about 100 bytes an entry,
+// and no content. What is asked for is read from the file.
 //
 // Durability: every entry is one write, so it survives a kill of the process as
 // soon as Append has returned. An entry that something outside depends on, a
 // message of the user (its request may leave) or of the assistant with tool calls
 // (they may run), also survives a power loss: Append syncs it, and with it all
-// that came before.
+// that came before. Tool results and final answers are synced with the next of
+// these, or by Close.
 package session
 
 import (
@@ -20,27 +29,41 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"muntin/agent/llm"
-	"muntin/internal/durable"
 	"muntin/internal/id"
 )
 
-// Version is the version of the format that is read and written.
+// Version is the version of the format that is written.
 const Version = 3
 
 // timeLayout is ISO 8601 with milliseconds, as JavaScript writes it.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// ErrNotSession says that a file is something else; it was not touched.
-var ErrNotSession = errors.New("not a session file")
+// Errors that a caller may test for, beside durable.ErrLocked.
+var (
+	// ErrNotSession says that a file is something else; it was not touched.
+	ErrNotSession = errors.New("not a session file")
+	// ErrOldVersion says that a file of version 1 was to be written to. It was not
+	// touched: open it ReadOnly, and fork it.
+	ErrOldVersion = errors.New("a session of format version 1 can only be read and forked")
+	// ErrReadOnly says that a session was opened ReadOnly.
+	ErrReadOnly = errors.New("the session is open for reading only")
+	// ErrForeignWriter says that another program, which takes no lock, has written
+	// to the session's file since it was opened. Nothing was added to it.
+	ErrForeignWriter = errors.New("another program has written to the session")
+	// ErrNoEntry says that there is no entry of this id.
+	ErrNoEntry = errors.New("there is no such entry in the session")
+)
 
 // Options say how a session is opened.
 type Options struct {
-	Dir string           // the agent's working folder, for the header of a new session
-	Now func() time.Time // default time.Now
+	Dir      string           // the agent's working folder, for the header of a new session
+	Now      func() time.Time // default time.Now
+	ReadOnly bool             // take no lock and change nothing; the file must be there
 }
 
 // A Header is the first line of a session's file.
@@ -67,9 +90,10 @@ type Session struct {
 	path   string
 	header Header
 	now    func() time.Time
+	codec  codec
 
 	mu       sync.Mutex // guards all below, across an append: entries must stand in the file in the order of the tree
-	log      *durable.Log
+	store    store
 	tree     tree
 	problems []Problem
 	resumed  bool
@@ -77,49 +101,86 @@ type Session struct {
 }
 
 // Open opens the session at path, or makes it. It is the session's one writer
-// until Close: a second one gets an error that matches durable.ErrLocked. A file
-// that is no session gives ErrNotSession. Without a path the session is kept in
-// memory only.
+// until Close: a second one gets an error that matches durable.ErrLocked, and may
+// open it ReadOnly. A file that is no session gives ErrNotSession. Without a path
+// the session is kept in memory only.
 func Open(path string, opts Options) (*Session, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	s := &Session{path: path, now: opts.Now, tree: newTree()}
-	now := s.now()
-	s.header = Header{Type: "session", Version: Version, ID: id.New(now), Timestamp: stamp(now), Cwd: opts.Dir}
+	s := &Session{path: path, now: opts.Now, tree: newTree(), codec: codec{version: Version}}
 	if path == "" {
-		return s, nil
+		s.store = &memStore{}
+		return s, s.begin(opts.Dir, "")
 	}
-	if err := checkHead(path); err != nil {
+	s.codec.blobs = blobsOf(path)
+	if err := s.open(opts); err != nil {
 		return nil, fmt.Errorf("opening session %s: %w", path, err)
-	}
-	log, err := durable.OpenLog(path)
-	if err != nil {
-		return nil, fmt.Errorf("opening session: %w", err)
-	}
-	s.log = log
-	if err := s.start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening session %s: %w", path, err), log.Close())
 	}
 	return s, nil
 }
 
-// start loads what the file holds, or begins it.
-func (s *Session) start() error {
-	if s.log.Size() > 0 {
-		if err := s.load(); err != nil {
+func (s *Session) open(opts Options) error {
+	if opts.ReadOnly {
+		f, err := openRead(s.path)
+		if err != nil {
 			return err
+		}
+		s.store = f
+		if err := s.load(); err != nil {
+			return errors.Join(err, f.close())
 		}
 		s.resumed = s.tree.len() > 0
 		return nil
 	}
-	if s.log.Torn() > 0 {
-		s.problems = append(s.problems, Problem{Line: 1, Why: tornText(s.path)})
-	}
-	if err := s.log.Append(s.header); err != nil {
+	if err := checkHead(s.path); err != nil {
 		return err
 	}
-	return s.log.Sync()
+	f, err := openFile(s.path)
+	if err != nil {
+		return err
+	}
+	s.store = f
+	if err := s.start(f, opts.Dir); err != nil {
+		return errors.Join(err, f.close())
+	}
+	return nil
+}
+
+// start loads what the file holds, or begins it.
+func (s *Session) start(f *fileStore, dir string) error {
+	if f.size() == 0 {
+		if f.log.Torn() > 0 {
+			s.problems = append(s.problems, Problem{Line: 1, Why: tornText(s.path)})
+		}
+		return s.begin(dir, "")
+	}
+	if err := s.load(); err != nil {
+		return err
+	}
+	if f.log.Torn() > 0 {
+		lines := 1
+		if n := s.tree.len(); n > 0 {
+			lines = int(s.tree.nodes[n-1].number)
+		}
+		s.problems = append(s.problems, Problem{Line: lines + 1, Why: tornText(s.path)})
+	}
+	s.resumed = s.tree.len() > 0
+	return nil
+}
+
+// begin writes the header of a new session.
+func (s *Session) begin(dir, parent string) error {
+	now := s.now()
+	s.header = Header{Type: "session", Version: Version, ID: id.New(now), Timestamp: stamp(now), Cwd: dir, ParentSession: parent}
+	line, err := marshal(s.header)
+	if err != nil {
+		return err
+	}
+	if err := s.store.append(line); err != nil {
+		return err
+	}
+	return s.store.sync()
 }
 
 // Path is the session's file; "" for one in memory.
@@ -131,28 +192,31 @@ func (s *Session) Header() Header { return s.header }
 // Resumed reports whether the session held entries when it was opened.
 func (s *Session) Resumed() bool { return s.resumed }
 
-// Problems are the lines that Open could not use.
-func (s *Session) Problems() []Problem { return append([]Problem(nil), s.problems...) }
+// Problems are the lines that could not be used, as far as they were looked at:
+// Open looks at the form of each, and the content of those on the present branch
+// is looked at when they are asked for.
+func (s *Session) Problems() []Problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.problems)
+	slices.SortStableFunc(all, func(a, b Problem) int { return a.Line - b.Line })
+	return all
+}
 
 // Append adds an entry below the leaf, makes it the leaf and returns its id. ID,
 // ParentID and Timestamp of e are set here. After an error nothing has changed.
 func (s *Session) Append(e Entry) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.ID, e.Timestamp = s.newID(), stamp(s.now())
-	e.ParentID = pointer(s.tree.leaf)
-	if err := s.write(e); err != nil {
+	id, err := s.add(e, s.tree.leaf)
+	if err != nil {
 		return "", fmt.Errorf("adding to the session: %w", err)
 	}
-	s.tree.add(e)
-	return e.ID, nil
+	return id, nil
 }
 
 // AppendMessage adds a message. origin tells where it came from, if that is known.
 func (s *Session) AppendMessage(m llm.Message, origin *Origin) (string, error) {
-	if m.Content == nil {
-		m.Content = []llm.Block{}
-	}
 	return s.Append(Entry{Type: TypeMessage, Message: &m, Origin: origin})
 }
 
@@ -161,11 +225,70 @@ func (s *Session) AppendModel(provider, model string) (string, error) {
 	return s.Append(Entry{Type: TypeModelChange, Provider: provider, ModelID: model})
 }
 
+// Rename gives the session a name for people.
+func (s *Session) Rename(name string) error {
+	_, err := s.Append(Entry{Type: TypeSessionInfo, Name: name})
+	return err
+}
+
+// SetLabel marks an entry with a word; "" takes the mark away. The leaf stays
+// where it is in the conversation: a label carries nothing for the model.
+func (s *Session) SetLabel(entryID, label string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.tree.find(entryID); !ok {
+		return fmt.Errorf("labelling %q: %w", entryID, ErrNoEntry)
+	}
+	if _, err := s.add(Entry{Type: TypeLabel, TargetID: entryID, Label: label}, s.tree.leaf); err != nil {
+		return fmt.Errorf("labelling an entry: %w", err)
+	}
+	return nil
+}
+
+// add writes an entry below the node at parent and makes it the leaf.
+func (s *Session) add(e Entry, parent int32) (string, error) {
+	if s.closed {
+		return "", os.ErrClosed
+	}
+	e.ID, e.ParentID, e.Timestamp = s.newID(), pointer(s.tree.id(parent)), stamp(s.now())
+	b, err := s.codec.encode(e)
+	if err != nil {
+		return "", err
+	}
+	at := s.store.size()
+	if err := s.store.append(b); err != nil {
+		return "", err
+	}
+	l := line{id: e.ID, parent: s.tree.id(parent), kind: kindOf(e.Type, roleOf(e), e.CustomType)}
+	if e.Origin != nil {
+		l.origin = e.Origin.ID
+	}
+	s.tree.add(l, node{off: at, length: int32(s.store.size() - at - 1), number: s.nextLine()})
+	if e.dependedOn() {
+		return e.ID, s.store.sync()
+	}
+	return e.ID, nil
+}
+
+func (s *Session) nextLine() int32 {
+	if n := s.tree.len(); n > 0 {
+		return s.tree.nodes[n-1].number + 1
+	}
+	return 2
+}
+
+func roleOf(e Entry) string {
+	if e.Message == nil {
+		return ""
+	}
+	return string(e.Message.Role)
+}
+
 // Leaf is the id of the entry that the next one goes below; "" at the root.
 func (s *Session) Leaf() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tree.leaf
+	return s.tree.id(s.tree.leaf)
 }
 
 // Move makes another entry the leaf; "" is the root. The move is kept: it is
@@ -174,79 +297,50 @@ func (s *Session) Leaf() string {
 func (s *Session) Move(entryID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if entryID != "" && !s.tree.has(entryID) {
-		return fmt.Errorf("moving in the session: there is no entry %q", entryID)
+	to := int32(-1)
+	if entryID != "" {
+		var ok bool
+		if to, ok = s.tree.find(entryID); !ok {
+			return fmt.Errorf("moving to %q: %w", entryID, ErrNoEntry)
+		}
 	}
-	e := Entry{
-		Type: TypeCustom, ID: s.newID(), ParentID: pointer(entryID), Timestamp: stamp(s.now()),
-		CustomType: customLeaf, Data: json.RawMessage("{}"),
-	}
-	if err := s.write(e); err != nil {
+	if _, err := s.add(Entry{Type: TypeCustom, CustomType: customLeaf, Data: json.RawMessage("{}")}, to); err != nil {
 		return fmt.Errorf("moving in the session: %w", err)
 	}
-	s.tree.add(e)
 	return nil
 }
 
-// Messages is what the model sees: the conversation from the root to the leaf.
-func (s *Session) Messages() []llm.Message {
+// MoveWithSummary is Move that leaves a summary of the branch that is left
+// behind; the entry of type branch_summary becomes the leaf. It returns its id.
+func (s *Session) MoveWithSummary(entryID string, e Entry) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return project(s.tree.branch())
-}
-
-// Branch is the entries from the root to the leaf.
-func (s *Session) Branch() []Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tree.branch()
-}
-
-// Model is the model that was recorded last on the branch; empty if none was.
-func (s *Session) Model() (provider, model string) {
-	for _, e := range s.Branch() {
-		if e.Type == TypeModelChange {
-			provider, model = e.Provider, e.ModelID
+	to := int32(-1)
+	e.Type, e.FromID = TypeBranchSummary, "root"
+	if entryID != "" {
+		var ok bool
+		if to, ok = s.tree.find(entryID); !ok {
+			return "", fmt.Errorf("moving to %q: %w", entryID, ErrNoEntry)
 		}
+		e.FromID = entryID
 	}
-	return provider, model
-}
-
-// Knows reports whether a message with this origin id was taken, on any branch.
-func (s *Session) Knows(originID string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tree.origins[originID]
+	id, err := s.add(e, to)
+	if err != nil {
+		return "", fmt.Errorf("moving in the session: %w", err)
+	}
+	return id, nil
 }
 
 // Close gives up the file and its lock. It may be called twice.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.log == nil {
-		s.closed = true
+	if s.closed {
 		return nil
 	}
 	s.closed = true
-	if err := errors.Join(s.log.Sync(), s.log.Close()); err != nil {
+	if err := s.store.close(); err != nil {
 		return fmt.Errorf("closing session %s: %w", s.path, err)
-	}
-	return nil
-}
-
-// write appends e to the file and syncs when something outside depends on it.
-func (s *Session) write(e Entry) error {
-	if s.closed {
-		return os.ErrClosed
-	}
-	if s.log == nil {
-		return nil
-	}
-	if err := s.log.Append(e); err != nil {
-		return err
-	}
-	if e.dependedOn() {
-		return s.log.Sync()
 	}
 	return nil
 }
@@ -256,7 +350,8 @@ func (s *Session) newID() string {
 	for {
 		var b [4]byte
 		_, _ = rand.Read(b[:]) // never fails, see crypto/rand
-		if name := hex.EncodeToString(b[:]); !s.tree.has(name) {
+		name := hex.EncodeToString(b[:])
+		if _, taken := s.tree.find(name); !taken {
 			return name
 		}
 	}

@@ -167,18 +167,49 @@ func Lines(path string, from int64, fn func(line []byte, next int64) error) (int
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return from, fmt.Errorf("reading log %s: %w", path, err)
 	}
-	r := bufio.NewReaderSize(f, 64<<10)
+	var own error
+	next, err := Scan(f, from, func(line []byte, start int64) error {
+		own = fn(bytes.Clone(line), start+int64(len(line))+1)
+		return own
+	})
+	if err != nil && own == nil {
+		err = fmt.Errorf("reading log %s: %w", path, err)
+	}
+	return next, err
+}
+
+// Scan calls fn for each whole line of r, without its newline and with the
+// offset at which it starts; the first one starts at from. A line is fn's only
+// until fn returns: the memory is used again. What stands after the last newline
+// is left. It returns the offset to go on from. An error of fn ends the reading
+// and is returned as it is.
+func Scan(r io.Reader, from int64, fn func(line []byte, start int64) error) (int64, error) {
+	br := bufio.NewReaderSize(r, 64<<10)
+	var long []byte // a line that is longer than the buffer
 	for {
-		line, err := r.ReadBytes('\n')
+		line, err := br.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long, line...)
+			continue
+		}
 		if errors.Is(err, io.EOF) {
 			return from, nil
 		}
 		if err != nil {
-			return from, fmt.Errorf("reading log %s: %w", path, err)
-		}
-		from += int64(len(line))
-		if err := fn(line[:len(line)-1], from); err != nil {
 			return from, err
 		}
+		if len(long) > 0 {
+			long = append(long, line...)
+			line = long
+		}
+		start := from
+		from += int64(len(line))
+		if err := fn(line[:len(line)-1], start); err != nil {
+			return from, err
+		}
+		if cap(long) > 1<<20 {
+			long = nil // one huge line must not stay
+		}
+		long = long[:0]
 	}
 }
