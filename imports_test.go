@@ -28,6 +28,7 @@ var mayImport = []struct {
 	{"agent", []string{"agent/llm"}},
 	{"agent/tool", []string{"agent", "agent/llm", "checkpoint/ignore", "internal/..."}}, // the ignore rules are pure
 	{"agent/session", []string{"agent", "agent/llm", "internal/..."}},
+	{"agent/session/...", []string{"agent/session", "agent/llm", "internal/..."}},
 	{"agent/compact", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/resource", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/extension", []string{"agent", "agent/llm", "internal/..."}},

@@ -46,7 +46,7 @@ type Entry struct {
 	Summary      string `json:"summary,omitempty"`          // compaction, branch_summary
 	FirstKept    string `json:"firstKeptEntryId,omitempty"` // compaction
 	TokensBefore int    `json:"tokensBefore,omitempty"`     // compaction
-	FromID       string `json:"fromId,omitempty"`           // branch_summary: the entry it goes on from; "root"
+	FromID       string `json:"fromId,omitempty"`           // branch_summary: the leaf that was left, or "root"
 
 	TargetID    string          `json:"targetId,omitempty"`    // label, context_edit
 	Label       string          `json:"label,omitempty"`       // label; "": taken away

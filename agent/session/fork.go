@@ -117,7 +117,7 @@ func (s *Session) fill(to *Session, o ForkOptions, nodes []int32) error {
 	if o.Entry == "" {
 		return s.keepLeaf(to, nodes)
 	}
-	return s.relabel(to, taken)
+	return s.relabel(to, taken, nodes[len(nodes)-1])
 }
 
 // keepLeaf makes the leaf of the copy that of the source, which may be a move
@@ -131,8 +131,8 @@ func (s *Session) keepLeaf(to *Session, nodes []int32) error {
 
 // relabel makes anew the labels of entries that were taken over whose label
 // entries, on other branches, were not.
-func (s *Session) relabel(to *Session, taken map[string]bool) error {
-	labels := map[string]Entry{}
+func (s *Session) relabel(to *Session, taken map[string]bool, end int32) error {
+	labels, moved := map[string]Entry{}, false
 	var order []string
 	for i, n := range s.tree.nodes {
 		if n.kind != kindLabel {
@@ -147,27 +147,19 @@ func (s *Session) relabel(to *Session, taken map[string]bool) error {
 	}
 	for _, target := range order {
 		e := labels[target]
-		if taken[e.ID] || e.Label == "" {
+		if taken[e.ID] {
 			continue
 		}
+		moved = true
 		at, _ := s.tree.find(target)
 		if err := s.extra(to, Entry{Type: TypeLabel, TargetID: target, Label: e.Label}, at); err != nil {
 			return err
 		}
 	}
-	if len(order) == 0 {
+	if !moved {
 		return nil
 	}
-	return s.extra(to, Entry{Type: TypeCustom, CustomType: customLeaf, Data: json.RawMessage("{}")}, s.lastOf(taken))
-}
-
-func (s *Session) lastOf(taken map[string]bool) int32 {
-	for i := s.tree.len() - 1; i >= 0; i-- {
-		if taken[s.tree.nodes[i].id] {
-			return int32(i)
-		}
-	}
-	return -1
+	return s.extra(to, Entry{Type: TypeCustom, CustomType: customLeaf, Data: json.RawMessage("{}")}, end)
 }
 
 // extra writes an entry of the copy that the source does not have.
@@ -205,17 +197,10 @@ func (s *Session) moved(i int32, to *Session) (json.RawMessage, error) {
 		set["firstKeptEntryId"] = e.FirstKept
 		delete(raw, "firstKeptEntryIndex")
 	}
-	if e.Type == TypeMessage && n.kind != kindRole {
-		if raw["message"], err = to.codec.encodeMessage(*e.Message); err != nil {
+	if len(raw["message"]) > 0 {
+		if set["message"], err = to.movedMessage(e, raw["message"], mayRefer(n.kind, b)); err != nil {
 			return nil, err
 		}
-	} else if roleIn(raw["message"]) == "hookMessage" {
-		var m map[string]json.RawMessage
-		if err := json.Unmarshal(raw["message"], &m); err != nil {
-			return nil, err
-		}
-		m["role"] = json.RawMessage(`"custom"`)
-		set["message"] = m
 	}
 	for key, value := range set {
 		if raw[key], err = marshal(value); err != nil {
@@ -223,6 +208,31 @@ func (s *Session) moved(i int32, to *Session) (json.RawMessage, error) {
 		}
 	}
 	return marshal(raw)
+}
+
+// movedMessage is the message of an entry of another session. What is not
+// understood here stays as it is.
+func (s *Session) movedMessage(e Entry, message json.RawMessage, blobs bool) (map[string]json.RawMessage, error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(message, &m); err != nil {
+		return nil, err
+	}
+	if text(m["role"]) == "hookMessage" {
+		m["role"] = json.RawMessage(`"custom"`)
+	}
+	if !blobs {
+		return m, nil
+	}
+	whole, err := s.codec.encodeMessage(*e.Message)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"content", "details"} {
+		if v := valueIn(whole, key); v != nil {
+			m[key] = v
+		}
+	}
+	return m, nil
 }
 
 // sound tells whether the line says of itself what the tree says of it: one whose

@@ -311,18 +311,21 @@ func (s *Session) Move(entryID string) error {
 }
 
 // MoveWithSummary is Move that leaves a summary of the branch that is left
-// behind; the entry of type branch_summary becomes the leaf. It returns its id.
+// behind; the entry of type branch_summary becomes the leaf, and names the old one.
+// It returns its id.
 func (s *Session) MoveWithSummary(entryID string, e Entry) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to := int32(-1)
-	e.Type, e.FromID = TypeBranchSummary, "root"
+	e.Type, e.FromID = TypeBranchSummary, s.tree.id(s.tree.leaf)
+	if e.FromID == "" {
+		e.FromID = "root"
+	}
 	if entryID != "" {
 		var ok bool
 		if to, ok = s.tree.find(entryID); !ok {
 			return "", fmt.Errorf("moving to %q: %w", entryID, ErrNoEntry)
 		}
-		e.FromID = entryID
 	}
 	id, err := s.add(e, to)
 	if err != nil {

@@ -25,15 +25,28 @@ func (s *Session) Context() []Item {
 
 // Branch is the entries from the root to the leaf, read from the file.
 func (s *Session) Branch() []Entry {
+	var all []Entry
+	_ = s.Each(func(e Entry) error {
+		all = append(all, e)
+		return nil
+	})
+	return all
+}
+
+// Each calls fn with the entries from the root to the leaf, one after the other,
+// so that no more than one is held. Those that cannot be read are left out. An
+// error of fn ends it. fn must not use the session.
+func (s *Session) Each(fn func(Entry) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Entry
 	for _, i := range s.tree.path(s.tree.leaf) {
 		if e, ok := s.entry(i); ok {
-			all = append(all, e)
+			if err := fn(e); err != nil {
+				return err
+			}
 		}
 	}
-	return all
+	return nil
 }
 
 // Abandoned is what the model saw of the present branch below its last entry in
