@@ -27,6 +27,10 @@ const (
 	EventRetry         EventType = "auto_retry_start"
 	EventRetryEnd      EventType = "auto_retry_end"
 	EventSettled       EventType = "agent_settled"
+
+	// Of whoever makes room in the context in a hook, or while no run goes on.
+	EventCompaction    EventType = "compaction_start"
+	EventCompactionEnd EventType = "compaction_end"
 )
 
 // An Event is one thing that happened in a run. Which fields count is told by
@@ -58,8 +62,20 @@ type Event struct {
 	Attempt     int    `json:"attempt,omitempty"` // auto_retry_start, auto_retry_end; 1 is the first retry
 	MaxAttempts int    `json:"maxAttempts,omitempty"`
 	DelayMS     int64  `json:"delayMs,omitempty"`
-	Error       string `json:"errorMessage,omitempty"` // auto_retry_end: why it was given up
+	Error       string `json:"errorMessage,omitempty"` // auto_retry_end: why it was given up; compaction_end: why there was none, or none by a model
 	Success     bool   `json:"success,omitempty"`      // auto_retry_end
 
-	Aborted bool `json:"aborted,omitempty"` // agent_settled
+	Aborted bool `json:"aborted,omitempty"` // agent_settled, compaction_end
+
+	Reason     string      `json:"reason,omitempty"`     // compaction_*: manual, threshold, overflow
+	Compaction *Compaction `json:"compaction,omitempty"` // compaction_end, when there was one
+}
+
+// A Compaction tells what an earlier part of the transcript was replaced by.
+// Tokens are estimates.
+type Compaction struct {
+	Summary      string `json:"summary"`
+	FirstKept    string `json:"firstKeptEntryId"`
+	TokensBefore int    `json:"tokensBefore"`
+	TokensAfter  int    `json:"estimatedTokensAfter"`
 }

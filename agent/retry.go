@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"muntin/agent/llm"
@@ -34,6 +35,13 @@ func (p RetryPolicy) withDefaults(random func() float64) RetryPolicy {
 		p.Rand = random
 	}
 	return p
+}
+
+// Delay gives the wait before a retry (1 is the first) of something that failed
+// for a passing reason, or false to give up. asked is what the server asked for,
+// 0 for nothing. It is for requests that are made beside a run, as for summaries.
+func (p RetryPolicy) Delay(attempt int, asked time.Duration) (time.Duration, bool) {
+	return p.withDefaults(rand.Float64).delay(attempt, asked)
 }
 
 // delay gives the wait before a retry (1 is the first), or false to give up.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"muntin/agent"
+	"muntin/agent/compact"
 	"muntin/agent/llm"
 	"muntin/agent/resource"
 	"muntin/agent/session"
@@ -39,6 +40,12 @@ type Options struct {
 	Env          []string // of commands; nil: this process's
 	SpillDir     string   // for outputs too long to show; "": they are not kept
 	BashTimeout  time.Duration
+	Compaction   compact.Settings  // when room is made in the context
+	Retry        agent.RetryPolicy // of requests, also those for summaries
+
+	// Changed gives the files that changed since a time by other means than the
+	// tools, as by commands; a summary tells of them. nil: it is not known.
+	Changed func(ctx context.Context, since time.Time) ([]string, error)
 
 	// OnEvent takes the events of runs, one at a time, in order. A message that
 	// it sees the end of is in the session. It must not call Prompt or Continue.
@@ -52,6 +59,7 @@ type Harness struct {
 	kernel  *agent.Agent
 	session *session.Session
 	missing error // context files that could not be read
+	room    room
 	onEvent func(agent.Event)
 	now     func() time.Time
 
@@ -59,6 +67,7 @@ type Harness struct {
 	waiting []waiting  // messages that the kernel has and the session has not
 	lastKey int
 	run     tally
+	stop    context.CancelCauseFunc // of what goes on while no run does; nil: nothing
 	closed  bool
 }
 
@@ -116,10 +125,16 @@ func (h *Harness) start(opts Options, dir string, tools []agent.Tool) error {
 	for _, t := range tools {
 		prompt.Tools = append(prompt.Tools, t.Spec())
 	}
+	system, id := prompt.Text(), h.session.Header().ID
+	h.room = newRoom(opts, opts.Provider, model, id)
+	h.room.measure(system, tools)
+	if last, ok := h.session.LastCompaction(); ok {
+		h.room.since = last.Time().UnixMilli()
+	}
 	var err error
 	h.kernel, err = agent.New(agent.Options{
-		Provider: opts.Provider, Model: model, System: prompt.Text(), Tools: tools, MaxTokens: opts.MaxTokens,
-		SessionID: h.session.Header().ID, Messages: h.session.Messages(), OnEvent: h.event, Now: opts.Now,
+		Provider: opts.Provider, Model: model, System: system, Tools: tools, MaxTokens: opts.MaxTokens,
+		SessionID: id, Messages: h.session.Messages(), OnEvent: h.event, Hooks: h.hooks(), Retry: opts.Retry, Now: opts.Now,
 	})
 	return err
 }
@@ -152,7 +167,7 @@ func (h *Harness) Close() error {
 	h.closed = true
 	done := h.run.done
 	h.mu.Unlock()
-	h.kernel.Abort()
+	h.Abort()
 	if done != nil {
 		<-done
 	}

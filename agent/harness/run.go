@@ -78,8 +78,16 @@ func (h *Harness) Queued() int {
 	return len(steering) + len(followUp)
 }
 
-// Abort ends the run that goes on, if one does. It does not wait for its end.
-func (h *Harness) Abort() { h.kernel.Abort() }
+// Abort ends the run, the compaction or the move that goes on, if one does. It
+// does not wait for its end.
+func (h *Harness) Abort() {
+	h.kernel.Abort()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop != nil {
+		h.stop(ErrAborted)
+	}
+}
 
 // Knows reports whether the session has taken a message with this origin id.
 func (h *Harness) Knows(originID string) bool { return h.session.Knows(originID) }
