@@ -172,7 +172,7 @@ func (h *Harness) tell(e agent.Event) {
 // compact keeps a summary in the session. cause is why no model made it.
 func (h *Harness) compact(ctx context.Context, reason, instructions string) (done agent.Compaction, cause, err error) {
 	items := itemsOf(h.session.Context())
-	before := h.tokensOf(items)
+	before := tokensOf(items)
 	limit := h.limit(before)
 	keep := h.room.settings.WithDefaults().Keep
 	if reason == reasonOverflow {
@@ -202,7 +202,7 @@ func (h *Harness) compact(ctx context.Context, reason, instructions string) (don
 	h.room.since = h.now().UnixMilli()
 	return agent.Compaction{
 		Summary: res.Summary, FirstKept: res.FirstKept, TokensBefore: before,
-		TokensAfter: h.tokensOf(itemsOf(h.session.Context())),
+		TokensAfter: tokensOf(itemsOf(h.session.Context())),
 	}, res.Cause, nil
 }
 
@@ -229,7 +229,7 @@ func (h *Harness) limit(before int) int {
 	return min(s.Window-s.Reserve-h.room.base, before)
 }
 
-func (h *Harness) tokensOf(items []compact.Item) int {
+func tokensOf(items []compact.Item) int {
 	sum := 0
 	for _, it := range items {
 		sum += compact.Estimate(it.Message)
@@ -237,10 +237,13 @@ func (h *Harness) tokensOf(items []compact.Item) int {
 	return sum
 }
 
+// itemsOf is what the model is shown of a context: responses that failed are not.
 func itemsOf(context []session.Item) []compact.Item {
-	items := make([]compact.Item, len(context))
-	for i, it := range context {
-		items[i] = compact.Item{ID: it.Entry, Summary: it.Type == session.TypeCompaction, Message: it.Message}
+	items := make([]compact.Item, 0, len(context))
+	for _, it := range context {
+		if stop := it.Message.StopReason; stop != llm.StopError && stop != llm.StopAborted {
+			items = append(items, compact.Item{ID: it.Entry, Summary: it.Type == session.TypeCompaction, Message: it.Message})
+		}
 	}
 	return items
 }

@@ -56,12 +56,13 @@ type Options struct {
 // A Harness is an open coding agent. It makes one run at a time; all its methods
 // may be called from any goroutine.
 type Harness struct {
-	kernel  *agent.Agent
-	session *session.Session
-	missing error // context files that could not be read
-	room    room
-	onEvent func(agent.Event)
-	now     func() time.Time
+	kernel   *agent.Agent
+	session  *session.Session
+	provider string // for responses that do not name theirs
+	missing  error  // context files that could not be read
+	room     room
+	onEvent  func(agent.Event)
+	now      func() time.Time
 
 	mu      sync.Mutex // guards all below
 	waiting []waiting  // messages that the kernel has and the session has not
@@ -115,6 +116,7 @@ func Open(ctx context.Context, opts Options) (*Harness, error) {
 
 func (h *Harness) start(opts Options, dir string, tools []agent.Tool) error {
 	provider, model := splitModel(opts.Model)
+	h.provider = provider
 	if p, m := h.session.Model(); p != provider || m != model {
 		if _, err := h.session.AppendModel(provider, model); err != nil {
 			return err

@@ -178,6 +178,9 @@ func (h *Harness) keep(m llm.Message) error {
 		h.forget(w.key)
 		return nil
 	}
+	if m.Role == llm.RoleAssistant && m.Provider == "" {
+		m.Provider = h.provider
+	}
 	if _, err := h.session.AppendMessage(m, nil); err != nil {
 		return err
 	}
