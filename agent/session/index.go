@@ -28,8 +28,10 @@ func encodeIndex(records []record) []byte {
 			b = binary.AppendVarint(b, n)
 		}
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return appendSum(b)
 }
+
+func appendSum(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b)) }
 
 // readIndex reads the index. One that is missing or damaged holds nothing.
 func readIndex(path string) map[string]record {
