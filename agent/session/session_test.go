@@ -365,9 +365,27 @@ func FuzzOpen(f *testing.F) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		reader, readErr := Open(path, Options{ReadOnly: true})
+		if readErr == nil {
+			texts(reader.Messages())
+			to := filepath.Join(t.TempDir(), "fork.jsonl")
+			if err := reader.Fork(ForkOptions{Path: to, Now: fixedNow}); err != nil {
+				t.Fatal(err)
+			}
+			f, err := Open(to, Options{ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := texts(f.Messages()), texts(reader.Messages()); got != want {
+				t.Fatalf("the fork shows %q, want %q", got, want)
+			}
+			f.Close()
+			reader.Close()
+		}
 		s, err := Open(path, Options{Now: fixedNow})
 		if err != nil {
-			if b, _ := os.ReadFile(path); !errors.Is(err, ErrNotSession) || string(b) != string(content) {
+			known := errors.Is(err, ErrNotSession) || errors.Is(err, ErrOldVersion)
+			if b, _ := os.ReadFile(path); !known || string(b) != string(content) {
 				t.Fatalf("error %v, and the file holds %q", err, b)
 			}
 			return

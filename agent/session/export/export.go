@@ -115,6 +115,9 @@ func message(p page, m llm.Message, when string) {
 	}
 }
 
+// clean is a text without what a terminal would obey, and with plain line ends.
+func clean(s string) string { return term.Clean(strings.ReplaceAll(s, "\r\n", "\n")) }
+
 // firstLine is the beginning of a text, for what can be folded.
 func firstLine(text string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")

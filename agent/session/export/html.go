@@ -5,7 +5,6 @@ import (
 	"html"
 
 	"muntin/agent/session"
-	"muntin/internal/term"
 )
 
 type htmlPage struct {
@@ -30,7 +29,7 @@ pre{background:var(--code);padding:.6rem;overflow:auto;font:.85rem/1.4 ui-monosp
 img{max-width:100%}
 </style><title>`
 
-func safe(s string) string { return html.EscapeString(term.Clean(s)) }
+func safe(s string) string { return html.EscapeString(clean(s)) }
 
 func (p *htmlPage) head(title string, h session.Header) {
 	p.write(htmlTop, safe(title), "</title></head><body>\n<h1>", safe(title), "</h1>\n<dl>")

@@ -33,10 +33,10 @@ func (p *markdownPage) section(_, who, when string) {
 }
 
 // prose is what was written in Markdown in the first place, more often than not.
-func (p *markdownPage) prose(text string) { p.write(strings.TrimSpace(term.Clean(text)), "\n\n") }
+func (p *markdownPage) prose(text string) { p.write(strings.TrimSpace(clean(text)), "\n\n") }
 
 func (p *markdownPage) code(title, text string) {
-	text = term.Clean(text)
+	text = clean(text)
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
