@@ -50,6 +50,21 @@ func checkHead(path string) error {
 	return err
 }
 
+// ReadHeader reads the first line of a session's file and nothing else. The error
+// matches ErrNotSession when it is none.
+func ReadHeader(path string) (Header, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return Header{}, fmt.Errorf("reading a session's header: %w", err)
+	}
+	defer f.Close()
+	_, h, ok := firstLine(f)
+	if !ok {
+		return Header{}, fmt.Errorf("reading the header of %s: %w", path, ErrNotSession)
+	}
+	return h, nil
+}
+
 // parseHeader reads the first line. A header without a version is of version 1.
 func parseHeader(line []byte) (Header, error) {
 	var h Header

@@ -25,6 +25,7 @@ import (
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
+	"muntin/cmd/internal/cli/session"
 	"muntin/cmd/internal/cli/todo"
 	"muntin/internal/state"
 	"muntin/internal/term"
@@ -145,6 +146,7 @@ func commands() []command {
 		{"send", "agent", message.NewSend},
 		{"logs", "agent", message.NewLogs},
 		{"agent", "agent", agent.NewCmd},
+		{"session", "agent", session.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"checkpoint", "files", checkpoint.NewCmd},
 		{"rollback", "files", checkpoint.NewRollback},

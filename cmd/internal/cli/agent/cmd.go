@@ -16,13 +16,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muntin/agent/compact"
 	"muntin/agent/harness"
 	"muntin/agent/pty"
 	"muntin/agent/rpc"
 	"muntin/agent/tui"
 	"muntin/cmd/internal/cli/app"
-	"muntin/internal/durable"
-	"muntin/internal/id"
+	"muntin/cmd/internal/cli/session"
 )
 
 // Options are the agent's arguments.
@@ -32,8 +32,9 @@ type Options struct {
 	Print     bool
 	Mode      string
 	Model     string
-	Session   string
-	NoSession bool
+	Session   Conversation
+	Window    int
+	NoCompact bool
 	Tools     []string
 	System    string
 	Name      string
@@ -51,6 +52,7 @@ func NewCmd(a *app.App) *cobra.Command {
 			"Models: openai/<id> takes $OPENAI_API_KEY and, for any compatible server,\n" +
 			"$OPENAI_BASE_URL. scripted/<file> replays a conversation file.",
 		Example: "  muntin agent -p \"what does this program do?\" --model openai/gpt-5\n" +
+			"  muntin agent --continue\n" +
 			"  muntin agent --model scripted/demo",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -72,10 +74,11 @@ func NewCmd(a *app.App) *cobra.Command {
 	f.BoolVarP(&o.Print, "print", "p", false, "answer one prompt on standard output and exit")
 	f.StringVar(&o.Mode, "mode", "", "with -p: text, or json for every event on a line")
 	f.StringVar(&o.Model, "model", "", "provider/id (default: $MUNTIN_MODEL)")
-	f.StringVar(&o.Session, "session", "", "the conversation's file; it is continued if it exists")
-	f.BoolVar(&o.NoSession, "no-session", false, "keep the conversation in memory only")
+	o.Session.flags(cmd)
 	f.StringSliceVar(&o.Tools, "tools", nil, "tools to offer (default: read, bash, edit, write; there are also grep, find, ls)")
 	f.StringVar(&o.System, "append-system-prompt", "", "text to add to the system prompt")
+	f.IntVar(&o.Window, "context-window", 0, "tokens that the model takes (default: not known; room is made when it says so)")
+	f.BoolVar(&o.NoCompact, "no-auto-compact", false, "never summarise unasked, unless the model has no room left")
 	f.StringVar(&o.Name, "name", "muntin", "the agent's name on its screen")
 	return cmd
 }
@@ -95,20 +98,18 @@ func open(ctx context.Context, o Options, withEvents func(*harness.Options)) (*h
 	if err != nil {
 		return nil, fmt.Errorf("opening the working folder: %w", err)
 	}
-	path, err := sessionPath(o)
+	path, err := o.Session.path(a, dir)
 	if err != nil {
 		return nil, err
 	}
 	opts := harness.Options{
 		Provider: provider, Model: model, Dir: dir, Session: path, Tools: o.Tools,
 		AppendSystem: o.System, Env: toolEnv(a.Environ), SpillDir: spillDir(a, path), Now: a.Now,
+		Compaction: compact.Settings{Off: o.NoCompact, Window: o.Window},
 	}
 	withEvents(&opts)
 	h, err := harness.Open(ctx, opts)
-	if errors.Is(err, durable.ErrLocked) {
-		err = app.Hint(err, "another process has this conversation open; leave out --session for a new one")
-	}
-	return h, err
+	return h, session.Explain(err)
 }
 
 // toolEnv is what the commands that the model runs get: not the supervisor's
@@ -118,22 +119,6 @@ func toolEnv(environ []string) []string {
 		name, _, _ := strings.Cut(kv, "=")
 		return name == "MUNTIN_SOCKET" || name == "OPENAI_API_KEY"
 	})
-}
-
-// sessionPath is where the conversation is kept: the file asked for, else a
-// new one in the state folder.
-func sessionPath(o Options) (string, error) {
-	if o.NoSession {
-		return "", nil
-	}
-	if o.Session != "" {
-		return filepath.Abs(o.Session)
-	}
-	dir := filepath.Join(o.App.Layout.State, "sessions")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the folder of conversations: %w", err)
-	}
-	return filepath.Join(dir, id.New(o.App.Now())+".jsonl"), nil
 }
 
 func spillDir(a *app.App, session string) string {
