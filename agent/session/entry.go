@@ -275,7 +275,6 @@ func (c codec) decode(b []byte) (e Entry, lost []string, err error) {
 	var wire struct {
 		Entry
 		// What may have another shape in a foreign file than here.
-		Message      json.RawMessage `json:"message"`
 		Origin       json.RawMessage `json:"muntin"`
 		Summary      json.RawMessage `json:"summary"`
 		FirstKept    json.RawMessage `json:"firstKeptEntryId"`
@@ -289,10 +288,15 @@ func (c codec) decode(b []byte) (e Entry, lost []string, err error) {
 		ParentID     json.RawMessage `json:"parentId"`
 		ID           json.RawMessage `json:"id"`
 	}
-	if err := json.Unmarshal(b, &wire); err != nil {
+	rest, parts, err := split(b, "message")
+	if err == nil {
+		err = json.Unmarshal(rest, &wire)
+	}
+	if err != nil {
 		return Entry{}, nil, fmt.Errorf("the entry: %w", err)
 	}
 	e = wire.Entry
+	e.Message = nil // a field whose name is written in another way
 	e.Summary, e.Name, e.Label = text(wire.Summary), text(wire.Name), text(wire.Label)
 	e.Provider, e.ModelID = text(wire.Provider), text(wire.ModelID)
 	e.FirstKept = text(wire.FirstKept)
@@ -307,7 +311,7 @@ func (c codec) decode(b []byte) (e Entry, lost []string, err error) {
 	if e.Type != TypeMessage {
 		return e, nil, nil
 	}
-	m, lost, err := c.decodeMessage(wire.Message)
+	m, lost, err := c.decodeMessage(parts[0])
 	e.Message = m
 	return e, lost, err
 }

@@ -210,7 +210,7 @@ func Excerpt(m llm.Message, limit int) string {
 		}
 		b.WriteString(word)
 		if b.Len() > limit {
-			head, _ := ends(b.String(), limit-len("…"))
+			head, _ := bothEnds(b.String(), limit-len("…"))
 			return head + "…"
 		}
 	}

@@ -98,13 +98,51 @@ func valueEnd(b []byte, i int) int {
 		return bracketEnd(b, i)
 	}
 	start := i
-	for i < len(b) && !bytes.ContainsRune([]byte(",}] \t\r\n"), rune(b[i])) {
+	for i < len(b) && !ends(b[i]) {
 		i++
 	}
 	if i == start {
 		return -1
 	}
 	return i
+}
+
+// ends tells whether c ends a number or a word.
+func ends(c byte) bool {
+	switch c {
+	case ',', '}', ']', ' ', '\t', '\r', '\n':
+		return true
+	}
+	return false
+}
+
+// elements calls each for every value of the JSON array b; see fields.
+func elements(b []byte, each func(value []byte) error) error {
+	i := space(b, 0)
+	if i >= len(b) || b[i] != '[' {
+		return errSyntax
+	}
+	if i = space(b, i+1); i < len(b) && b[i] == ']' {
+		return ended(b, i+1)
+	}
+	for {
+		value := i
+		if i = valueEnd(b, value); i < 0 {
+			return errSyntax
+		}
+		if err := each(b[value:i]); err != nil {
+			return err
+		}
+		i = space(b, i)
+		switch {
+		case i < len(b) && b[i] == ',':
+			i = space(b, i+1)
+		case i < len(b) && b[i] == ']':
+			return ended(b, i+1)
+		default:
+			return errSyntax
+		}
+	}
 }
 
 func bracketEnd(b []byte, i int) int {

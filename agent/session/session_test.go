@@ -409,23 +409,3 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkAppend(b *testing.B) {
-	s, err := Open(filepath.Join(b.TempDir(), "s.jsonl"), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	for _, c := range []struct {
-		name string
-		m    llm.Message
-	}{{"answer", answer("a")}, {"user, synced", user("a")}} {
-		b.Run(c.name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := s.AppendMessage(c.m, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -84,7 +85,7 @@ func (c codec) encodeBlock(b llm.Block) (json.RawMessage, error) {
 	if ref.Type == "image" {
 		text = fmt.Sprintf("[An image, %s, %d bytes: it is in blobs/%s beside the session]", b.MimeType, len(data), ref.Blob)
 	} else {
-		head, tail := ends(b.Text, blobShown)
+		head, tail := bothEnds(b.Text, blobShown)
 		text = fmt.Sprintf("%s\n[The whole text, %d bytes, is in blobs/%s beside the session]\n%s", head, len(data), ref.Blob, tail)
 	}
 	return marshal(struct {
@@ -94,8 +95,8 @@ func (c codec) encodeBlock(b llm.Block) (json.RawMessage, error) {
 	}{llm.BlockText, text, ref})
 }
 
-// ends is the first and the last n bytes of a text, in whole characters.
-func ends(s string, n int) (head, tail string) {
+// bothEnds is the first and the last n bytes of a text, in whole characters.
+func bothEnds(s string, n int) (head, tail string) {
 	i, j := n, len(s)-n
 	for i > 0 && !utf8.RuneStart(s[i]) {
 		i--
@@ -119,13 +120,13 @@ func encodeUsage(u *llm.Usage) (json.RawMessage, error) {
 }
 
 // decodeMessage reads a message as Pi writes it: content may be a plain string,
-// and there are more roles than the model knows of.
+// and there are more roles than the model knows of. The content, which may be
+// large, is taken out first, so that it is decoded once only.
 func (c codec) decodeMessage(raw json.RawMessage) (_ *llm.Message, lost []string, err error) {
 	var wire struct {
 		llm.Message
-		Content json.RawMessage `json:"content"`
-		Details json.RawMessage `json:"details"`
 		Usage   json.RawMessage `json:"usage"`
+		Content json.RawMessage `json:"content"` // never set
 
 		Command  string `json:"command"` // bashExecution: a command that the user ran
 		Output   string `json:"output"`
@@ -135,7 +136,11 @@ func (c codec) decodeMessage(raw json.RawMessage) (_ *llm.Message, lost []string
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
 		return nil, nil, errors.New("the message is missing")
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	rest, parts, err := split(raw, "content", "details")
+	if err == nil {
+		err = json.Unmarshal(rest, &wire)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("the message: %w", err)
 	}
 	m := wire.Message
@@ -156,15 +161,18 @@ func (c codec) decodeMessage(raw json.RawMessage) (_ *llm.Message, lost []string
 	default:
 		m.Role = roleOther
 	}
-	if m.Details, err = c.details(wire.Details); err != nil {
+	if m.Details, err = c.details(parts[1]); err != nil {
 		lost = append(lost, err.Error())
 	}
-	blocks, missing, err := c.content(wire.Content)
+	blocks, missing, err := c.content(parts[0])
 	m.Content = blocks
 	return &m, append(lost, missing...), err
 }
 
 func (c codec) details(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) > 0 && !json.Valid(raw) {
+		return nil, errors.New("the details are no JSON")
+	}
 	if name := textIn(valueIn(raw, "muntin"), "blob"); name != "" {
 		data, err := c.blobs.get(name)
 		if err == nil && !json.Valid(data) {
@@ -176,6 +184,23 @@ func (c codec) details(raw json.RawMessage) (json.RawMessage, error) {
 		return data, nil
 	}
 	return raw, nil
+}
+
+// split takes the named fields out of an object, and gives what is left of it.
+func split(object []byte, names ...string) (rest []byte, parts [][]byte, err error) {
+	rest, parts = append(rest, '{'), make([][]byte, len(names))
+	err = fields(object, func(key, value []byte) error {
+		if i := slices.Index(names, string(key)); i >= 0 {
+			parts[i] = value
+			return nil
+		}
+		if len(rest) > 1 {
+			rest = append(rest, ',')
+		}
+		rest = append(append(append(append(rest, '"'), key...), '"', ':'), value...)
+		return nil
+	})
+	return append(rest, '}'), parts, err
 }
 
 func valueIn(object []byte, name string) []byte {
@@ -193,9 +218,9 @@ func valueIn(object []byte, name string) []byte {
 // content reads blocks, or a string as one block. Blocks of unknown types are
 // left out. A blob that cannot be read leaves the text that stands for it.
 func (c codec) content(raw json.RawMessage) (blocks []llm.Block, lost []string, err error) {
-	raw = bytes.TrimSpace(raw)
+	blocks = []llm.Block{}
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return []llm.Block{}, nil, nil
+		return blocks, nil, nil
 	}
 	if raw[0] == '"' {
 		var text string
@@ -204,19 +229,18 @@ func (c codec) content(raw json.RawMessage) (blocks []llm.Block, lost []string, 
 		}
 		return []llm.Block{{Type: llm.BlockText, Text: text}}, nil, nil
 	}
-	var all []struct {
-		llm.Block
-		Ref json.RawMessage `json:"muntin"`
-	}
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, nil, fmt.Errorf("the message's content: %w", err)
-	}
-	blocks = make([]llm.Block, 0, len(all))
-	for _, b := range all {
+	err = elements(raw, func(value []byte) error {
+		var b struct {
+			llm.Block
+			Ref json.RawMessage `json:"muntin"`
+		}
+		if err := json.Unmarshal(value, &b); err != nil {
+			return err
+		}
 		switch b.Type {
 		case llm.BlockText, llm.BlockThinking, llm.BlockToolCall, llm.BlockImage:
 		default:
-			continue
+			return nil
 		}
 		block := b.Block
 		if len(b.Ref) > 0 {
@@ -226,6 +250,10 @@ func (c codec) content(raw json.RawMessage) (blocks []llm.Block, lost []string, 
 			}
 		}
 		blocks = append(blocks, block)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("the message's content: %w", err)
 	}
 	return blocks, lost, nil
 }
