@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,14 @@ import (
 	"muntin/internal/durable"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary play an agent that is killed; see busy.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashEnv); dir != "" {
+		fmt.Fprintln(os.Stderr, busy(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const script = `version: 1
 rules:

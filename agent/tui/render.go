@@ -53,11 +53,27 @@ func (s *screen) event(e agent.Event) {
 		s.write(func(b *strings.Builder) { s.toolStart(b, e) })
 	case agent.EventToolEnd:
 		s.write(func(b *strings.Builder) { s.toolEnd(b, e) })
+	case agent.EventCompaction:
+		s.write(func(b *strings.Builder) { s.line(b, s.theme.Dim.Render("making room: summarising what came before")) })
+	case agent.EventCompactionEnd:
+		s.write(func(b *strings.Builder) { s.compacted(b, e) })
 	case agent.EventRetry:
 		delay := time.Duration(e.DelayMS) * time.Millisecond
 		s.write(func(b *strings.Builder) {
 			s.line(b, s.theme.Warn.Render(fmt.Sprintf("↻ trying again in %s: %s", duration(delay), term.CleanLine(e.Error))))
 		})
+	}
+}
+
+// compacted tells what became of making room.
+func (s *screen) compacted(b *strings.Builder, e agent.Event) {
+	switch {
+	case e.Compaction == nil:
+		s.line(b, s.theme.Warn.Render("no room was made: "+term.CleanLine(e.Error)))
+	case e.Error != "":
+		s.line(b, s.theme.Warn.Render(term.CleanLine(e.Error)))
+	default:
+		s.line(b, s.theme.Dim.Render(fmt.Sprintf("about %d tokens became %d", e.Compaction.TokensBefore, e.Compaction.TokensAfter)))
 	}
 }
 

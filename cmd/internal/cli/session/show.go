@@ -77,7 +77,7 @@ func (o *Options) show(s *session.Session) error {
 
 // line is an entry on one line; "" for one that says nothing to people.
 func (o *Options) line(e session.Entry) string {
-	who, text := "", ""
+	var who, text string
 	switch {
 	case e.Type == session.TypeCompaction:
 		who, text = "compacted", e.Summary
