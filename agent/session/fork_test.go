@@ -83,6 +83,14 @@ func TestForkOfAllAndOfABranch(t *testing.T) {
 	}
 }
 
+func TestNewSessionIsNamedByItsFile(t *testing.T) {
+	t.Parallel()
+	const name = "01KC0V2Q8Z5T9M4R7X1YB3DCEF"
+	if s := open(t, filepath.Join(t.TempDir(), name+".jsonl")); s.Header().ID != name {
+		t.Errorf("got %q", s.Header().ID)
+	}
+}
+
 func TestAbandoned(t *testing.T) {
 	t.Parallel()
 	s, ids := forked(t, "")

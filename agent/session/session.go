@@ -29,7 +29,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -169,10 +171,15 @@ func (s *Session) start(f *fileStore, dir string) error {
 	return nil
 }
 
-// begin writes the header of a new session.
+// begin writes the header of a new session. A file that is named by an id gives
+// the session its id.
 func (s *Session) begin(dir, parent string) error {
 	now := s.now()
-	s.header = Header{Type: "session", Version: Version, ID: id.New(now), Timestamp: stamp(now), Cwd: dir, ParentSession: parent}
+	name := strings.TrimSuffix(filepath.Base(s.path), ".jsonl")
+	if !id.Valid(name) { // one id is easier to find than two
+		name = id.New(now)
+	}
+	s.header = Header{Type: "session", Version: Version, ID: name, Timestamp: stamp(now), Cwd: dir, ParentSession: parent}
 	line, err := marshal(s.header)
 	if err != nil {
 		return err
