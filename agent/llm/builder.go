@@ -53,33 +53,83 @@ func (b *Builder) Identify(responseID string) {
 
 // Text adds a piece of text.
 func (b *Builder) Text(delta string) {
-	b.add(delta, Event{Type: EventTextStart}, Event{Type: EventTextDelta})
+	b.add(delta, BlockText, Event{Type: EventTextDelta})
 }
 
 // Thinking adds a piece of thinking.
 func (b *Builder) Thinking(delta string) {
-	b.add(delta, Event{Type: EventThinkingStart}, Event{Type: EventThinkingDelta})
+	b.add(delta, BlockThinking, Event{Type: EventThinkingDelta})
 }
 
-func (b *Builder) add(delta string, start, piece Event) {
+func (b *Builder) add(delta string, kind BlockType, piece Event) {
 	if delta == "" || b.stopped {
 		return
 	}
-	b.Start()
-	kind := BlockText
-	if start.Type == EventThinkingStart {
-		kind = BlockThinking
-	}
 	if b.open < 0 || b.blocks[b.open].block.Type != kind {
-		b.closeText()
-		b.open = b.append(Block{Type: kind})
-		start.Index = b.open
-		b.send(start)
+		b.begin(kind)
 	}
 	b.blocks[b.open].raw.WriteString(delta)
 	piece.Index, piece.Delta = b.open, delta
 	b.send(piece)
 }
+
+// BeginText starts a block of text, also when one is open.
+func (b *Builder) BeginText() { b.begin(BlockText) }
+
+// BeginThinking starts a block of thinking, also when one is open.
+func (b *Builder) BeginThinking() { b.begin(BlockThinking) }
+
+// OpenThinking tells whether a block of thinking is open.
+func (b *Builder) OpenThinking() bool {
+	return b.open >= 0 && b.blocks[b.open].block.Type == BlockThinking
+}
+
+func (b *Builder) begin(kind BlockType) {
+	if b.stopped {
+		return
+	}
+	b.Start()
+	b.closeText()
+	b.open = b.append(Block{Type: kind})
+	start := EventTextStart
+	if kind == BlockThinking {
+		start = EventThinkingStart
+	}
+	b.send(Event{Type: start, Index: b.open})
+}
+
+// Sign adds a piece of the signature of the open block of text or thinking. With
+// none open it does nothing.
+func (b *Builder) Sign(signature string) {
+	if b.open < 0 {
+		return
+	}
+	block := &b.blocks[b.open].block
+	if block.Type == BlockThinking {
+		block.ThinkingSignature += signature
+	} else {
+		block.TextSignature += signature
+	}
+}
+
+// Redacted adds thinking that only the provider can read.
+func (b *Builder) Redacted(data string) {
+	if b.stopped {
+		return
+	}
+	b.BeginThinking()
+	block := &b.blocks[b.open].block
+	block.Redacted, block.ThinkingSignature = true, data
+	b.closeText()
+}
+
+// SignTool notes the signature of the call at index.
+func (b *Builder) SignTool(index int, signature string) {
+	b.blocks[index].block.ThoughtSignature = signature
+}
+
+// Reason notes the provider's own word for why the response ended.
+func (b *Builder) Reason(raw string) { b.message.RawStopReason = raw }
 
 // Tool begins a tool call and gives its index. Several may be open at once.
 func (b *Builder) Tool(id, name string) int {
@@ -104,12 +154,15 @@ func (b *Builder) NameTool(index int, id, name string) {
 
 // ToolArguments adds a piece of the raw argument JSON of the call at index.
 func (b *Builder) ToolArguments(index int, delta string) {
-	if delta == "" || b.stopped {
+	if delta == "" || b.stopped || b.blocks[index].ended {
 		return
 	}
 	b.blocks[index].raw.WriteString(delta)
 	b.send(Event{Type: EventToolDelta, Index: index, Delta: delta})
 }
+
+// EndTool ends the call at index: its arguments are whole.
+func (b *Builder) EndTool(index int) { b.end(index) }
 
 // HasTools tells whether a tool call has begun.
 func (b *Builder) HasTools() bool {
@@ -178,9 +231,18 @@ func (b *Builder) end(i int) {
 		return
 	}
 	x.ended, x.block = true, x.whole()
-	types := map[BlockType]EventType{BlockText: EventTextEnd, BlockThinking: EventThinkingEnd, BlockToolCall: EventToolEnd}
 	block := x.block
-	b.send(Event{Type: types[block.Type], Index: i, Block: &block})
+	b.send(Event{Type: endOf(block.Type), Index: i, Block: &block})
+}
+
+func endOf(kind BlockType) EventType {
+	switch kind {
+	case BlockText:
+		return EventTextEnd
+	case BlockThinking:
+		return EventThinkingEnd
+	}
+	return EventToolEnd
 }
 
 func (b *Builder) send(e Event) {

@@ -53,6 +53,9 @@ type Block struct {
 	Arguments      json.RawMessage `json:"arguments,omitempty"`
 	ArgumentsError string          `json:"argumentsError,omitempty"`
 
+	// ThoughtSignature is what a provider wants back with the call (Gemini).
+	ThoughtSignature string `json:"thoughtSignature,omitempty"`
+
 	Data     string `json:"data,omitempty"` // base64
 	MimeType string `json:"mimeType,omitempty"`
 }
@@ -71,25 +74,29 @@ const (
 )
 
 // Usage counts the tokens of one response. Input excludes cached tokens;
-// Reasoning is a part of Output.
+// CacheWrite1h is a part of CacheWrite, and Reasoning of Output.
 type Usage struct {
-	Input      int `json:"input"`
-	Output     int `json:"output"`
-	CacheRead  int `json:"cacheRead"`
-	CacheWrite int `json:"cacheWrite"`
-	Reasoning  int `json:"reasoning,omitempty"`
-	Total      int `json:"totalTokens"`
+	Input        int  `json:"input"`
+	Output       int  `json:"output"`
+	CacheRead    int  `json:"cacheRead"`
+	CacheWrite   int  `json:"cacheWrite"`
+	CacheWrite1h int  `json:"cacheWrite1h,omitempty"`
+	Reasoning    int  `json:"reasoning,omitempty"`
+	Total        int  `json:"totalTokens"`
+	Cost         Cost `json:"cost"` // zero when the price is not known
 }
 
 // Add returns the sum of two usages.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		Input:      u.Input + v.Input,
-		Output:     u.Output + v.Output,
-		CacheRead:  u.CacheRead + v.CacheRead,
-		CacheWrite: u.CacheWrite + v.CacheWrite,
-		Reasoning:  u.Reasoning + v.Reasoning,
-		Total:      u.Total + v.Total,
+		Input:        u.Input + v.Input,
+		Output:       u.Output + v.Output,
+		CacheRead:    u.CacheRead + v.CacheRead,
+		CacheWrite:   u.CacheWrite + v.CacheWrite,
+		CacheWrite1h: u.CacheWrite1h + v.CacheWrite1h,
+		Reasoning:    u.Reasoning + v.Reasoning,
+		Total:        u.Total + v.Total,
+		Cost:         u.Cost.Add(v.Cost),
 	}
 }
 
@@ -101,13 +108,14 @@ type Message struct {
 	Timestamp int64   `json:"timestamp"`
 
 	// An assistant's message.
-	API          string     `json:"api,omitempty"`
-	Provider     string     `json:"provider,omitempty"`
-	Model        string     `json:"model,omitempty"`
-	ResponseID   string     `json:"responseId,omitempty"`
-	Usage        *Usage     `json:"usage,omitempty"`
-	StopReason   StopReason `json:"stopReason,omitempty"`
-	ErrorMessage string     `json:"errorMessage,omitempty"`
+	API           string     `json:"api,omitempty"`
+	Provider      string     `json:"provider,omitempty"`
+	Model         string     `json:"model,omitempty"`
+	ResponseID    string     `json:"responseId,omitempty"`
+	Usage         *Usage     `json:"usage,omitempty"`
+	StopReason    StopReason `json:"stopReason,omitempty"`
+	RawStopReason string     `json:"rawStopReason,omitempty"` // the provider's own word
+	ErrorMessage  string     `json:"errorMessage,omitempty"`
 
 	// A tool's result.
 	ToolCallID string          `json:"toolCallId,omitempty"`
@@ -158,7 +166,20 @@ type Request struct {
 	Tools     []Tool
 	MaxTokens int    // 0: the provider's default
 	SessionID string // for providers that keep a cache by conversation
+	Thinking  Level  // "": the provider's default; a level that the model has not becomes the nearest
+	Cache     Retention
 }
+
+// A Retention says how long a provider is asked to keep what it has read.
+type Retention string
+
+// How long the prompt stays in the provider's cache. The zero value is some
+// minutes; CacheLong an hour or a day, which costs more to write.
+const (
+	CacheShort Retention = ""
+	CacheLong  Retention = "long"
+	CacheNone  Retention = "none" // for what is asked once, as a summary
+)
 
 // An EventType names an event of a stream.
 type EventType string

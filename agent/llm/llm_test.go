@@ -208,7 +208,7 @@ func TestPartial(t *testing.T) {
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	got := llm.Deadlines{Idle: -1}.WithDefaults()
-	if want := (llm.Deadlines{Connect: 30 * time.Second, FirstEvent: 5 * time.Minute, Idle: -1}); got != want {
+	if want := (llm.Deadlines{Connect: 30 * time.Second, FirstEvent: 5 * time.Minute, Idle: -1, Whole: time.Hour}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

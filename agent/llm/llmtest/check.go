@@ -106,7 +106,7 @@ func (b *checkedBlock) matches(got *llm.Block) error {
 	if got == nil {
 		return errors.New("no block")
 	}
-	want := llm.Block{Type: b.kind, ID: got.ID, Name: got.Name}
+	want := llm.Block{Type: b.kind, ID: got.ID, Name: got.Name, TextSignature: got.TextSignature, ThoughtSignature: got.ThoughtSignature}
 	switch b.kind {
 	case llm.BlockText:
 		want.Text = b.raw.String()

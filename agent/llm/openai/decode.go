@@ -3,21 +3,13 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"muntin/agent/llm"
 	"muntin/agent/llm/internal/wire"
 )
-
-// errInStream marks an error object that came inside the stream.
-var errInStream = errors.New("error object in the stream")
-
-// afterFinish is how long the counts may take once the answer is whole.
-const afterFinish = 5 * time.Second
 
 // maxCalls bounds the tool calls of one response.
 const maxCalls = 1000
@@ -41,9 +33,10 @@ type choice struct {
 }
 
 type delta struct {
-	Content          text        `json:"content"`
+	Content          parts       `json:"content"`
 	ReasoningContent string      `json:"reasoning_content"` // DeepSeek, vLLM, llama.cpp and others
 	Reasoning        string      `json:"reasoning"`         // OpenRouter, Groq, Ollama
+	ReasoningDetails []detail    `json:"reasoning_details"` // OpenRouter
 	Refusal          string      `json:"refusal"`
 	ToolCalls        []callDelta `json:"tool_calls"`
 }
@@ -57,23 +50,25 @@ type callDelta struct {
 	} `json:"function"`
 }
 
-// text is a string, or a list of parts of which the texts count.
-type text string
+// parts is a string, or a list of parts, of which texts and thinking count.
+type parts struct{ text, thinking string }
 
-func (t *text) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '[' {
-		var parts []struct {
-			Text string `json:"text"`
-		}
-		if err := json.Unmarshal(data, &parts); err != nil {
-			return err
-		}
-		for _, p := range parts {
-			*t += text(p.Text)
-		}
-		return nil
+func (p *parts) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '[' {
+		return json.Unmarshal(data, &p.text)
 	}
-	return json.Unmarshal(data, (*string)(t))
+	var list []struct {
+		Text     string `json:"text"`
+		Thinking parts  `json:"thinking"` // Mistral: a list of its own
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	for _, x := range list {
+		p.text += x.Text
+		p.thinking += x.Thinking.text
+	}
+	return nil
 }
 
 // rawText is a string, or, from servers that send arguments unquoted, an object.
@@ -91,31 +86,39 @@ type usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
 	CacheHit         int `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Cached           int `json:"cached_tokens"`           // Moonshot
 	PromptDetails    struct {
 		Cached int `json:"cached_tokens"`
+		Write  int `json:"cache_write_tokens"` // OpenRouter
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
 		Reasoning int `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+	Cost float64 `json:"cost"` // OpenRouter: what was charged, in dollars
 }
 
 // counts gives the usage in the terms of the contract: the API counts cached
-// tokens as part of the prompt, and we do not.
+// tokens as part of the prompt, and we do not. A server that counts more cached
+// tokens than the prompt has does not count them in it.
 func (u usage) counts() *llm.Usage {
-	cached := max(u.PromptDetails.Cached, u.CacheHit)
-	input := max(0, u.PromptTokens-cached)
+	cached, write := max(u.PromptDetails.Cached, u.CacheHit, u.Cached, 0), max(u.PromptDetails.Write, 0)
+	input := max(0, u.PromptTokens)
+	if cached+write <= input {
+		input -= cached + write
+	}
 	return &llm.Usage{
-		Input: input, Output: u.CompletionTokens, CacheRead: cached,
-		Reasoning: u.CompletionDetails.Reasoning, Total: input + cached + u.CompletionTokens,
+		Input: input, Output: u.CompletionTokens, CacheRead: cached, CacheWrite: write,
+		Reasoning: u.CompletionDetails.Reasoning, Total: input + cached + write + u.CompletionTokens,
+		Cost: llm.Cost{Total: u.Cost},
 	}
 }
 
 // a decoder turns the events of one response into those of the contract.
 type decoder struct {
-	out    *llm.Builder
-	prefix string // of the ids of calls that come without one
-	usage  *llm.Usage
-	stop   llm.StopReason // once the answer is whole
+	*wire.Answer
+	quirks  Quirks
+	prefix  string // of the ids of calls that come without one
+	details []detail
 
 	calls   []callState // in the order of their start
 	byIndex map[int]int // the API's index of a tool call → its place in calls
@@ -126,18 +129,17 @@ type callState struct {
 	id    string // as the server gave it
 }
 
-func newDecoder(head llm.Message, yield func(llm.Event) bool) *decoder {
-	return &decoder{
-		out:     llm.NewBuilder(head, yield),
-		prefix:  fmt.Sprintf("call_%d_", head.Timestamp),
-		byIndex: map[int]int{},
-	}
+func newDecoder(a *wire.Answer, q Quirks) *decoder {
+	return &decoder{Answer: a, quirks: q, prefix: fmt.Sprintf("call_%d_", a.Head.Timestamp), byIndex: map[int]int{}}
 }
 
-// event takes the data of one event. It returns io.EOF at the end mark.
-func (d *decoder) event(data []byte, s *wire.Stream) error {
-	data = bytes.TrimSpace(data)
+// event takes one event. It returns io.EOF at the end mark.
+func (d *decoder) event(e wire.SSEvent) error {
+	data := bytes.TrimSpace(e.Data)
 	if string(data) == "[DONE]" {
+		if d.Stop == "" && d.quirks.NoFinishReason {
+			d.Stop = llm.StopEnd
+		}
 		return io.EOF
 	}
 	if len(data) == 0 {
@@ -145,13 +147,13 @@ func (d *decoder) event(data []byte, s *wire.Stream) error {
 	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return &llm.Error{Class: llm.ClassRetryable, Message: fmt.Sprintf("the stream is broken: event of %d bytes: %v", len(data), err)}
+		return wire.Broken(data, err)
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
-		return streamError(c.Error, s)
+		return d.Failed(c.Error)
 	}
-	d.out.Identify(c.ID)
-	d.out.Start()
+	d.Out.Identify(c.ID)
+	d.Out.Start()
 	d.count(c)
 	for _, ch := range c.Choices {
 		if ch.Index != 0 {
@@ -164,29 +166,7 @@ func (d *decoder) event(data []byte, s *wire.Stream) error {
 			return err
 		}
 	}
-	if d.stop != "" && s != nil {
-		s.Hurry(afterFinish)
-	}
 	return nil
-}
-
-// streamError gives an error object as an error. Its code may be an HTTP status.
-func streamError(object json.RawMessage, s *wire.Stream) error {
-	var known struct {
-		Code json.RawMessage `json:"code"`
-	}
-	status := 0
-	if json.Unmarshal(object, &known) == nil {
-		_ = json.Unmarshal(known.Code, &status) // often a name, and then no status
-	}
-	if status < 400 || status > 599 {
-		status = 0
-	}
-	said := wire.ErrorText([]byte(`{"error":` + string(object) + `}`))
-	if s != nil {
-		said = s.ErrorText([]byte(`{"error":` + string(object) + `}`))
-	}
-	return &llm.Error{Class: llm.ClassifyStatus(status, said), Status: status, Message: said, Err: errInStream}
 }
 
 func (d *decoder) count(c chunk) {
@@ -199,7 +179,7 @@ func (d *decoder) count(c chunk) {
 	}
 	for _, u := range all {
 		if u != nil {
-			d.usage = u.counts()
+			d.Usage = u.counts()
 		}
 	}
 }
@@ -209,9 +189,13 @@ func (d *decoder) delta(x delta) error {
 	if thought == "" {
 		thought = x.Reasoning // some servers send both, with the same text
 	}
-	d.out.Thinking(thought)
-	d.out.Text(string(x.Content))
-	d.out.Text(x.Refusal)
+	d.Out.Thinking(thought + x.Content.thinking)
+	d.addDetails(x.ReasoningDetails)
+	if x.Content.text != "" || x.Refusal != "" || len(x.ToolCalls) > 0 {
+		d.sign()
+	}
+	d.Out.Text(x.Content.text)
+	d.Out.Text(x.Refusal)
 	for _, c := range x.ToolCalls {
 		if err := d.call(c); err != nil {
 			return err
@@ -229,7 +213,7 @@ func (d *decoder) call(c callDelta) error {
 		}
 		at = d.begin(c)
 	} else {
-		d.out.NameTool(d.calls[at].block, c.ID, c.Function.Name)
+		d.Out.NameTool(d.calls[at].block, c.ID, c.Function.Name)
 		if d.calls[at].id == "" {
 			d.calls[at].id = c.ID
 		}
@@ -237,7 +221,7 @@ func (d *decoder) call(c callDelta) error {
 	if c.Index != nil {
 		d.byIndex[*c.Index] = at
 	}
-	d.out.ToolArguments(d.calls[at].block, string(c.Function.Arguments))
+	d.Out.ToolArguments(d.calls[at].block, string(c.Function.Arguments))
 	return nil
 }
 
@@ -269,21 +253,25 @@ func (d *decoder) begin(c callDelta) int {
 	if id == "" || taken {
 		id = fmt.Sprintf("%s%d", d.prefix, len(d.calls))
 	}
-	d.calls = append(d.calls, callState{block: d.out.Tool(id, c.Function.Name), id: c.ID})
+	d.calls = append(d.calls, callState{block: d.Out.Tool(id, c.Function.Name), id: c.ID})
 	return len(d.calls) - 1
 }
 
 // finish notes why the answer ended. The words are those of the API and of
 // servers that have their own.
 func (d *decoder) finish(reason string) error {
+	if reason != "" {
+		d.Out.Reason(reason)
+		d.sign()
+	}
 	switch reason {
 	case "":
 	case "stop", "end", "eos", "end_turn", "stop_sequence":
-		d.stop = llm.StopEnd
+		d.Stop = llm.StopEnd
 	case "tool_calls", "function_call", "tool_use":
-		d.stop = llm.StopToolUse
+		d.Stop = llm.StopToolUse
 	case "length", "max_tokens", "model_length":
-		d.stop = llm.StopLength
+		d.Stop = llm.StopLength
 	case "content_filter":
 		return &llm.Error{Class: llm.ClassOther, Message: "the provider's content filter stopped the answer"}
 	case "error", "network_error", "insufficient_system_resource":

@@ -21,7 +21,7 @@ func FuzzStream(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c := openai.New(openai.Options{BaseURL: "http://x.test", HTTPClient: answering(200, string(body))})
+		c := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: answering(200, string(body))})
 		events := llmtest.Collect(t, c.Stream(t.Context(), ask()))
 		m := events[len(events)-1].Message
 		marshal(t, m) // whatever came, the message can be written

@@ -26,7 +26,7 @@ const key = "sk-very-secret-0123456789"
 func client(t *testing.T, s llmtest.Script, change func(*openai.Options)) (*openai.Client, *llmtest.Server) {
 	t.Helper()
 	server := llmtest.NewServer(s)
-	o := openai.Options{BaseURL: server.URL, APIKey: key}
+	o := openai.Options{Endpoint: llm.Endpoint{BaseURL: server.URL, Key: llm.StaticKey(key)}}
 	if change != nil {
 		change(&o)
 	}
@@ -144,7 +144,8 @@ func TestRaw(t *testing.T) {
 				sse.WriteString("data: " + strings.TrimSpace(line) + "\n\n")
 			}
 			c := openai.New(openai.Options{
-				BaseURL: "http://x.test", HTTPClient: answering(200, sse.String()), Now: func() time.Time { return time.UnixMilli(1000) },
+				Endpoint:   llm.Endpoint{BaseURL: "http://x.test", Now: func() time.Time { return time.UnixMilli(1000) }},
+				HTTPClient: answering(200, sse.String()),
 			})
 			e := last(t, c, ask())
 			if e.Message.StopReason != tt.stop {
@@ -197,7 +198,7 @@ func TestUsageOfOtherServers(t *testing.T) {
 			`,"x_groq":{"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`, 1),
 	}
 	for name, chunk := range tests {
-		c := openai.New(openai.Options{BaseURL: "http://x.test", HTTPClient: answering(200, "data: "+chunk+"\n\n")})
+		c := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: answering(200, "data: "+chunk+"\n\n")})
 		e := last(t, c, ask())
 		if want := (llm.Usage{Input: 6, CacheRead: 4, Output: 2, Total: 12}); e.Message.Usage == nil || *e.Message.Usage != want {
 			t.Errorf("%s: usage %+v, want %+v", name, e.Message.Usage, want)
@@ -276,10 +277,10 @@ func TestNoKeyInErrors(t *testing.T) {
 		})},
 	}
 	for name, h := range broken {
-		noKey(t, name, last(t, openai.New(openai.Options{BaseURL: "http://x.test", APIKey: key, HTTPClient: h}), ask()))
+		noKey(t, name, last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test", Key: llm.StaticKey(key)}, HTTPClient: h}), ask()))
 	}
-	noKey(t, "base URL", last(t, openai.New(openai.Options{BaseURL: "http://" + key + "%zz\x7f", APIKey: key}), ask()))
-	noKey(t, "bad header", last(t, openai.New(openai.Options{BaseURL: "http://127.0.0.1:1", APIKey: key + "\n"}), ask()))
+	noKey(t, "base URL", last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://" + key + "%zz\x7f", Key: llm.StaticKey(key)}}), ask()))
+	noKey(t, "bad header", last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://127.0.0.1:1", Key: llm.StaticKey(key + "\n")}}), ask()))
 }
 
 func noKey(t *testing.T, name string, e llm.Event) {
@@ -309,7 +310,7 @@ func TestDeadlines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer quiet.Close()
-	silent := openai.New(openai.Options{BaseURL: "http://" + quiet.Addr().String(), Deadlines: llm.Deadlines{FirstEvent: short}})
+	silent := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://" + quiet.Addr().String(), Deadlines: llm.Deadlines{FirstEvent: short}}})
 	isStall(t, last(t, silent, ask()), "no answer for 30ms")
 	silent.CloseIdleConnections()
 
@@ -317,7 +318,7 @@ func TestDeadlines(t *testing.T) {
 		<-r.Context().Done() // as a dial to an address that drops packets
 		return nil, r.Context().Err()
 	})}
-	unreachable := openai.New(openai.Options{BaseURL: "http://x.test", HTTPClient: stuck, Deadlines: llm.Deadlines{Connect: short}})
+	unreachable := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test", Deadlines: llm.Deadlines{Connect: short}}, HTTPClient: stuck})
 	isStall(t, last(t, unreachable, ask()), "no connection for 30ms")
 }
 
@@ -342,7 +343,7 @@ func TestNotAStream(t *testing.T) {
 			}
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 		})}
-		e := last(t, openai.New(openai.Options{BaseURL: "http://x.test", HTTPClient: h}), ask())
+		e := last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: h}), ask())
 		if e.Err == nil || !strings.HasPrefix(e.Err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", kind, e.Err, want)
 		}
@@ -358,7 +359,7 @@ func TestConnectionRefused(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	c := openai.New(openai.Options{BaseURL: "http://" + addr})
+	c := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://" + addr}})
 	e := last(t, c, ask())
 	if llm.Classify(e.Err) != llm.ClassRetryable || !strings.Contains(e.Err.Error(), addr) {
 		t.Errorf("error %v, want a retryable one that names %s", e.Err, addr)
@@ -379,7 +380,7 @@ func TestServerThatStaysOpen(t *testing.T) {
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body}, nil
 		})}
 		began := time.Now()
-		e := last(t, openai.New(openai.Options{BaseURL: "http://x.test", HTTPClient: stays}), ask())
+		e := last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: stays}), ask())
 		if e.Type != llm.EventDone || e.Message.Text() != "x" || time.Since(began) != 5*time.Second {
 			t.Errorf("%s (%v) after %s, want done after 5s", e.Type, e.Err, time.Since(began))
 		}

@@ -19,7 +19,13 @@ type Call struct {
 	Client    *http.Client
 	Request   *http.Request // its context is replaced
 	Deadlines llm.Deadlines
-	Secrets   []string // what error texts must not show
+	Secrets   []string               // what error texts must not show
+	Events    func(io.Reader) Events // how the body is read; nil: as server-sent events
+}
+
+// Events are the events of a body. The error at its clean end is io.EOF.
+type Events interface {
+	Next() (SSEvent, error)
 }
 
 // A Stream is the answer to a call. It is for one goroutine.
@@ -27,7 +33,8 @@ type Stream struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	body    io.ReadCloser
-	events  *Reader
+	events  Events
+	whole   *time.Timer // nil: no bound
 	dog     *watchdog
 	idle    time.Duration
 	secrets []string
@@ -43,6 +50,11 @@ func Open(ctx context.Context, c Call) (*Stream, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Stream{ctx: ctx, cancel: cancel, dog: &watchdog{cancel: cancel}, idle: limits.Idle, secrets: c.Secrets}
 	s.dog.set("no connection", limits.Connect)
+	if limits.Whole > 0 {
+		s.whole = time.AfterFunc(limits.Whole, func() {
+			cancel(&llm.Error{Class: llm.ClassRetryable, Message: fmt.Sprintf("the response was not whole after %s", limits.Whole)})
+		})
+	}
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { s.dog.set("no answer", limits.FirstEvent) }}
 	resp, err := c.Client.Do(c.Request.WithContext(httptrace.WithClientTrace(ctx, trace))) //nolint:bodyclose // Close does
 	if err != nil {
@@ -55,7 +67,11 @@ func Open(ctx context.Context, c Call) (*Stream, error) {
 		s.Close()
 		return nil, err
 	}
-	s.events = NewReader(resp.Body, 0)
+	if c.Events != nil {
+		s.events = c.Events(resp.Body)
+	} else {
+		s.events = NewReader(resp.Body, 0)
+	}
 	return s, nil
 }
 
@@ -84,6 +100,9 @@ func (s *Stream) Hurry(limit time.Duration) {
 // Close ends the request, wherever it is.
 func (s *Stream) Close() {
 	s.dog.stop()
+	if s.whole != nil {
+		s.whole.Stop()
+	}
 	s.cancel(context.Canceled)
 	if s.body != nil {
 		_ = s.body.Close() // there is nothing left to lose
@@ -134,6 +153,9 @@ func (s *Stream) fail(err error) error {
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the address, which may hold a key
+	}
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		return e
 	}
 	class := llm.Classify(err)
 	if errors.Is(err, ErrTooLarge) {

@@ -86,6 +86,8 @@ func oneLine(text string) string {
 	return text
 }
 
+func size(bytes int) string { return strconv.Itoa(bytes) + " bytes" }
+
 // redact hides secrets in a text. A secret of a few letters, such as those that
 // local servers are given, is none.
 func redact(text string, secrets []string) string {

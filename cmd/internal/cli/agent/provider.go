@@ -40,7 +40,7 @@ func openAI(a *app.App) (llm.Provider, error) {
 	if key == "" && base == "" {
 		return nil, app.Hint(errors.New("there is no key for openai"), "set $OPENAI_API_KEY, or $OPENAI_BASE_URL for a server that needs none")
 	}
-	return openai.New(openai.Options{BaseURL: base, APIKey: key, Now: a.Now}), nil
+	return openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: base, Key: llm.StaticKey(key), Now: a.Now}}), nil
 }
 
 // script replays a built-in conversation by name, or one from a file.
