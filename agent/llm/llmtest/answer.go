@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,90 +20,79 @@ type answer struct {
 
 type object = map[string]any
 
-func (a *answer) send() {
+// a format is the wire format of one API. Each method sends what its name says;
+// pieces are JSON strings.
+type format interface {
+	head()
+	thinking(pieces []string)
+	text(pieces []string)
+	tools(pieces [][]string)
+	fail(message string) // an error object in the stream
+	finish()
+}
+
+func (a *answer) send(f format) {
 	a.w.Header().Set("Content-Type", "text/event-stream")
 	a.w.WriteHeader(http.StatusOK)
-	a.choice(object{"role": "assistant", "content": ""}, "")
-	for _, p := range a.pieces(a.reply.Thinking) {
-		a.choiceRaw(`{"reasoning_content":`+p+`}`, "")
+	f.head()
+	if a.reply.Thinking != "" {
+		f.thinking(a.pieces(a.reply.Thinking))
 	}
-	for _, p := range a.pieces(a.reply.Text) {
-		a.choiceRaw(`{"content":`+p+`}`, "")
+	if a.reply.Text != "" {
+		f.text(a.pieces(a.reply.Text))
 	}
-	a.tools()
-	switch {
-	case a.reply.StreamError != "":
-		a.event(encode(object{"error": object{"message": a.reply.StreamError}}))
-		return
-	case a.reply.Cut, a.reply.NoFinish, a.reply.Hold:
-		return
-	}
-	a.choice(object{}, a.finishReason())
-	if u := a.reply.Usage; u != nil {
-		a.event(encode(object{"id": "resp-1", "choices": []any{}, "usage": object{
-			"prompt_tokens": u.Input + u.CacheRead, "completion_tokens": u.Output, "total_tokens": u.Total,
-			"prompt_tokens_details":     object{"cached_tokens": u.CacheRead},
-			"completion_tokens_details": object{"reasoning_tokens": u.Reasoning},
-		}}))
-	}
-	if !a.reply.Wire.NoDone {
-		a.event([]byte("[DONE]"))
-	}
-}
-
-func (a *answer) finishReason() string {
-	switch a.reply.Stop {
-	case llm.StopLength:
-		return "length"
-	case llm.StopToolUse:
-		return "tool_calls"
-	case llm.StopEnd:
-		return "stop"
-	}
-	if len(a.reply.Tools) > 0 {
-		return "tool_calls"
-	}
-	return "stop"
-}
-
-// tools sends the calls one after the other, or with their pieces taking turns.
-func (a *answer) tools() {
 	pieces := make([][]string, len(a.reply.Tools))
-	longest := 0
 	for i, t := range a.reply.Tools {
 		pieces[i] = a.pieces(t.Arguments)
-		longest = max(longest, len(pieces[i]))
 	}
-	head := func(i int) {
-		t := a.reply.Tools[i]
-		a.tool(i, object{"id": t.ID, "type": "function"}, `{"name":`+string(encode(t.Name))+`,"arguments":""}`)
-	}
-	piece := func(i, j int) { a.tool(i, object{}, `{"arguments":`+pieces[i][j]+`}`) }
-	if a.reply.Wire.Parallel {
-		for i := range pieces {
-			head(i)
-		}
-		for j := range longest {
-			for i := range pieces {
-				if j < len(pieces[i]) {
-					piece(i, j)
-				}
-			}
-		}
-		return
-	}
-	for i := range pieces {
-		head(i)
-		for j := range pieces[i] {
-			piece(i, j)
-		}
+	f.tools(pieces)
+	switch {
+	case a.reply.StreamError != "":
+		f.fail(a.reply.StreamError)
+	case !a.reply.Cut && !a.reply.NoFinish && !a.reply.Hold:
+		f.finish()
 	}
 }
 
-func (a *answer) tool(index int, fields object, function string) {
-	fields["index"] = index
-	fields["function"] = json.RawMessage(function)
-	a.choice(object{"tool_calls": []any{fields}}, "")
+// stop is the reason that the reply ends with.
+func (a *answer) stop() llm.StopReason {
+	switch {
+	case a.reply.Stop != "":
+		return a.reply.Stop
+	case len(a.reply.Tools) > 0:
+		return llm.StopToolUse
+	}
+	return llm.StopEnd
+}
+
+// eachPiece calls head for each tool and piece for each piece of its arguments,
+// one tool after the other, or with the pieces taking turns.
+func (a *answer) eachPiece(pieces [][]string, head func(i int), piece func(i int, json string), end func(i int)) {
+	if !a.reply.Wire.Parallel {
+		for i := range pieces {
+			head(i)
+			for _, p := range pieces[i] {
+				piece(i, p)
+			}
+			end(i)
+		}
+		return
+	}
+	longest := 0
+	for i := range pieces {
+		head(i)
+		longest = max(longest, len(pieces[i]))
+	}
+	for j := range longest {
+		for i := range pieces {
+			if j < len(pieces[i]) {
+				piece(i, pieces[i][j])
+			}
+		}
+	}
+	for i := range pieces {
+		end(i)
+	}
 }
 
 // pieces cuts text and encodes each piece as JSON. JSON cannot carry half a
@@ -126,20 +114,15 @@ func (a *answer) pieces(text string) []string {
 	return out
 }
 
-func (a *answer) choice(delta object, finish string) { a.choiceRaw(string(encode(delta)), finish) }
-
-func (a *answer) choiceRaw(delta, finish string) {
-	reason := "null"
-	if finish != "" {
-		reason = strconv.Quote(finish)
-	}
-	a.event([]byte(`{"id":"resp-1","object":"chat.completion.chunk","model":` + string(encode(a.model)) +
-		`,"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + `}]}`))
-}
-
 // event writes one event in the form that the reply asks for.
-func (a *answer) event(data []byte) {
+func (a *answer) event(data []byte) { a.named("", data) }
+
+// named writes one event that has a name.
+func (a *answer) named(name string, data []byte) {
 	text := "data: " + string(data) + "\n\n"
+	if name != "" {
+		text = "event: " + name + "\n" + text
+	}
 	if a.reply.Wire.Comments {
 		text = ": keep-alive\n\n" + text
 	}

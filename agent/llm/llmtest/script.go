@@ -1,6 +1,6 @@
 // Package llmtest helps to test what talks to models: a loopback server that
-// speaks the Chat Completions wire format, well-behaved or not, and a suite of
-// tests that every llm.Provider passes.
+// speaks the wire formats of the APIs, well-behaved or not, and a suite of tests
+// that every llm.Provider passes.
 package llmtest
 
 import (
@@ -56,5 +56,5 @@ type Wire struct {
 	Split    int  // text and arguments come in pieces of so many bytes, but whole characters; 0: whole
 	Flush    int  // the network gets so many bytes at a time (1 splits UTF-8); 0: an event at a time
 	Parallel bool // the pieces of the tool calls take turns
-	NoDone   bool // the end mark is left out
+	NoDone   bool // the end mark of Chat Completions is left out
 }

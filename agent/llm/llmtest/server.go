@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,12 +15,17 @@ import (
 // A Request is one that the server got.
 type Request struct {
 	Path   string
+	Query  string
 	Header http.Header
 	Body   []byte
 
 	// From the body.
 	Model    string    `json:"model"`
 	Messages []Message `json:"messages"`
+
+	// The same in the APIs that call them so, as they came.
+	Input    []json.RawMessage `json:"input"`    // Responses
+	Contents []json.RawMessage `json:"contents"` // Gemini
 }
 
 // A Message is one of a request, in the terms of the wire format.
@@ -38,7 +44,8 @@ func (m Message) Text() string {
 
 // A Server is a model on the loopback interface. Close ends it.
 type Server struct {
-	// URL is the base URL for a client: http://127.0.0.1:port/v1.
+	// URL is the base URL for a client: http://127.0.0.1:port/v1. The API that the
+	// server speaks is told by the path after it.
 	URL string
 
 	script Script
@@ -100,7 +107,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" {
+	speak := formatOf(r.URL.Path)
+	if r.Method != http.MethodPost || speak == nil {
 		fail(w, Failure{Status: http.StatusNotFound, Message: "no such endpoint: " + r.Method + " " + r.URL.Path})
 		return
 	}
@@ -114,7 +122,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a := &answer{w: w, flush: http.NewResponseController(w), reply: reply, model: req.Model}
-	a.send()
+	a.send(speak(a))
 	if reply.Hold {
 		select {
 		case <-r.Context().Done():
@@ -126,6 +134,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// formatOf tells the API by its path.
+func formatOf(path string) func(*answer) format {
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return func(a *answer) format { return chat{a} }
+	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, ":streamRawPredict"):
+		return func(a *answer) format { return &messages{answer: a} }
+	case strings.HasSuffix(path, "/responses"):
+		return func(a *answer) format { return &responses{answer: a} }
+	case strings.HasSuffix(path, ":streamGenerateContent"):
+		return func(a *answer) format { return gemini{a} }
+	}
+	return nil
+}
+
 func (s *Server) record(r *http.Request) (int, Request, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -135,10 +158,10 @@ func (s *Server) record(r *http.Request) (int, Request, error) {
 	if err := json.Unmarshal(body, &req); err != nil {
 		return 0, Request{}, fmt.Errorf("the request is not JSON: %w", err)
 	}
-	if len(req.Messages) == 0 {
+	if len(req.Messages)+len(req.Input)+len(req.Contents) == 0 {
 		return 0, Request{}, errors.New("the request has no messages")
 	}
-	req.Path, req.Header, req.Body = r.URL.Path, r.Header.Clone(), body
+	req.Path, req.Query, req.Header, req.Body = r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body
 	s.mu.Lock()
 	s.requests = append(s.requests, req)
 	n := len(s.requests) - 1

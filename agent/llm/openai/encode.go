@@ -113,19 +113,9 @@ func (c *Client) encode(req llm.Request) ([]byte, error) {
 	}
 	more := c.thinking(req)
 	if req.MaxTokens > 0 {
-		more = append(more, fmt.Sprintf(`{%q:%d}`, q.MaxTokensField, req.MaxTokens))
+		more = append(more, json.RawMessage(fmt.Sprintf(`{%q:%d}`, q.MaxTokensField, req.MaxTokens)))
 	}
-	if len(q.Extra) > 0 {
-		more = append(more, string(q.Extra))
-	}
-	for _, object := range more {
-		fields := strings.TrimSpace(object)
-		if len(fields) < 3 || fields[0] != '{' || !json.Valid([]byte(fields)) {
-			continue // nothing in it, or nothing that can be sent
-		}
-		text = append(append(text[:len(text)-1], ','), fields[1:]...)
-	}
-	return text, nil
+	return wire.Join(text, append(more, q.Extra)...), nil
 }
 
 func hasCalls(messages []llm.Message) bool {

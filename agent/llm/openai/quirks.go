@@ -116,7 +116,7 @@ func thinkingForms() map[string]thinkingForm {
 }
 
 // thinking gives the fields of the body, as JSON objects, that ask for a level.
-func (c *Client) thinking(req llm.Request) []string {
+func (c *Client) thinking(req llm.Request) []json.RawMessage {
 	level, word := c.model.Level(req.Thinking)
 	if level == "" || !c.model.Reasoning {
 		return nil
@@ -129,20 +129,20 @@ func (c *Client) thinking(req llm.Request) []string {
 			word = form.none
 		}
 	}
-	var out []string
+	var out []json.RawMessage
 	if text != "" {
 		text = strings.NewReplacer(
 			"$level", escaped(word),
 			"$kwargs", template(c.quirks.TemplateKwargs, on, word),
 			"$args", template(c.quirks.TemplateArgs, on, word),
 		).Replace(text)
-		out = append(out, text)
+		out = append(out, json.RawMessage(text))
 	}
 	if form.effort && !c.quirks.NoEffort && word != "" {
-		out = append(out, `{"reasoning_effort":"`+escaped(word)+`"}`)
+		out = append(out, json.RawMessage(`{"reasoning_effort":"`+escaped(word)+`"}`))
 	}
 	if c.quirks.BudgetField != "" && on {
-		out = append(out, fmt.Sprintf(`{%q:%d}`, c.quirks.BudgetField, llm.Budget(level, c.model.MaxTokens)))
+		out = append(out, json.RawMessage(fmt.Sprintf(`{%q:%d}`, c.quirks.BudgetField, llm.Budget(level, c.model.MaxTokens))))
 	}
 	return out
 }

@@ -327,3 +327,18 @@ func Marshal(v any) ([]byte, error) {
 	}
 	return bytes.TrimSpace(buf.Bytes()), nil
 }
+
+// Join adds the fields of more JSON objects to one that has fields. What is no
+// object, or has none, adds nothing.
+func Join(object []byte, more ...json.RawMessage) []byte {
+	for _, m := range more {
+		m = bytes.TrimSpace(m)
+		if len(m) == 0 || m[0] != '{' || !json.Valid(m) {
+			continue
+		}
+		if fields := bytes.TrimSpace(m[1:]); fields[0] != '}' {
+			object = append(append(object[:len(object)-1], ','), fields...)
+		}
+	}
+	return object
+}
