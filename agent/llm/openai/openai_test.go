@@ -2,7 +2,6 @@ package openai_test
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -38,59 +37,20 @@ func client(t *testing.T, s llmtest.Script, change func(*openai.Options)) (*open
 	return c, server
 }
 
-func TestContract(t *testing.T) {
-	llmtest.TestProvider(t, func(t *testing.T, s llmtest.Script) llm.Provider {
-		c, _ := client(t, s, nil)
-		return c
-	})
+func bare(e llm.Endpoint, h *http.Client) llm.Provider {
+	return openai.New(openai.Options{Endpoint: e, HTTPClient: h})
 }
+
+func TestDialect(t *testing.T) { llmtest.TestDialect(t, bare) }
 
 func ask() llm.Request {
 	return llm.Request{Model: "model-1", Messages: []llm.Message{llm.UserText("hi", 1)}}
 }
 
-// last gives the terminal event of one request.
-func last(t *testing.T, p llm.Provider, req llm.Request) llm.Event {
-	t.Helper()
-	events := llmtest.Collect(t, p.Stream(t.Context(), req))
-	return events[len(events)-1]
-}
-
-func TestBrokenStreams(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		reply llmtest.Reply
-		class llm.Class
-		says  string
-	}{
-		"no finish reason": {llmtest.Reply{Text: "half", NoFinish: true}, llm.ClassRetryable, "without a finish reason"},
-		"no finish, no end mark": {
-			llmtest.Reply{Text: "half", NoFinish: true, Wire: llmtest.Wire{NoDone: true}}, llm.ClassRetryable, "without a finish reason",
-		},
-		"error object": {llmtest.Reply{Text: "half", StreamError: "server overloaded"}, llm.ClassRetryable, "server overloaded"},
-		"overflow":     {llmtest.Reply{StreamError: "context_length_exceeded"}, llm.ClassOverflow, "context_length"},
-		"a page":       {llmtest.Reply{Text: "half", Fail: &llmtest.Failure{Status: 418, Body: "<h1>teapot</h1>"}}, llm.ClassInvalid, "teapot"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, _ := client(t, llmtest.Script{Replies: []llmtest.Reply{tt.reply}}, nil)
-			e := last(t, c, ask())
-			if e.Type != llm.EventError || llm.Classify(e.Err) != tt.class || !strings.Contains(e.Err.Error(), tt.says) {
-				t.Fatalf("%s: %v (%s), want %s with %q", e.Type, e.Err, llm.Classify(e.Err), tt.class, tt.says)
-			}
-		})
-	}
-}
-
 // TestRaw streams bytes as some server was seen to send them.
 func TestRaw(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		stream string
-		want   string // the message's blocks as JSON, or the error after "error: "
-		stop   llm.StopReason
-	}{
+	llmtest.TestRaw(t, bare, map[string]llmtest.RawCase{
 		"calls share an index": {
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"a","arguments":"{\"p\":1}"}}]}}]}
 			 {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"y","function":{"name":"b","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
@@ -135,56 +95,12 @@ func TestRaw(t *testing.T) {
 		"only an end mark":   {`[DONE]`, "error: without a finish reason", llm.StopError},
 		"error with a code":  {`{"error":{"code":429,"message":"upstream"}}`, "error: HTTP 429: upstream", llm.StopError},
 		"error after finish": {`{"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n" + `{"error":"late"}`, "error: late", llm.StopError},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var sse strings.Builder
-			for line := range strings.Lines(tt.stream) {
-				sse.WriteString("data: " + strings.TrimSpace(line) + "\n\n")
-			}
-			c := openai.New(openai.Options{
-				Endpoint:   llm.Endpoint{BaseURL: "http://x.test", Now: func() time.Time { return time.UnixMilli(1000) }},
-				HTTPClient: answering(200, sse.String()),
-			})
-			e := last(t, c, ask())
-			if e.Message.StopReason != tt.stop {
-				t.Errorf("stop reason %s, want %s (%v)", e.Message.StopReason, tt.stop, e.Err)
-			}
-			if says, ok := strings.CutPrefix(tt.want, "error: "); ok {
-				if e.Err == nil || !strings.Contains(e.Err.Error(), says) {
-					t.Errorf("error %v, want one with %q", e.Err, says)
-				}
-				return
-			}
-			if got := marshal(t, e.Message.Content); got != tt.want {
-				t.Errorf("blocks\n%s, want\n%s", got, tt.want)
-			}
-		})
-	}
-}
-
-// answering is a client whose every request gets this answer.
-func answering(status int, body string) *http.Client {
-	return &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{
-			StatusCode: status, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(body)),
-		}, nil
-	})}
+	})
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func marshal(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 func TestUsageOfOtherServers(t *testing.T) {
 	t.Parallel()
@@ -198,8 +114,8 @@ func TestUsageOfOtherServers(t *testing.T) {
 			`,"x_groq":{"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`, 1),
 	}
 	for name, chunk := range tests {
-		c := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: answering(200, "data: "+chunk+"\n\n")})
-		e := last(t, c, ask())
+		c := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: llmtest.Answering("data: " + chunk + "\n\n")})
+		e := llmtest.Last(t, c, ask())
 		if want := (llm.Usage{Input: 6, CacheRead: 4, Output: 2, Total: 12}); e.Message.Usage == nil || *e.Message.Usage != want {
 			t.Errorf("%s: usage %+v, want %+v", name, e.Message.Usage, want)
 		}
@@ -228,7 +144,7 @@ func TestRequest(t *testing.T) {
 			llm.UserText("go on", 1),
 		},
 	}
-	if e := last(t, c, req); e.Type != llm.EventDone {
+	if e := llmtest.Last(t, c, req); e.Type != llm.EventDone {
 		t.Fatal(e.Err)
 	}
 	got := server.Requests()[0]
@@ -253,57 +169,12 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestNoKeyInErrors has servers and transports that repeat what they were given.
-func TestNoKeyInErrors(t *testing.T) {
-	t.Parallel()
-	const header = "other-secret-987654"
-	echo := "Incorrect key: " + key + " and " + header
-	long := strings.Repeat("x", 582) + key // where shortening would cut the key in two
-	replies := map[string]llmtest.Reply{
-		"error object": {Fail: &llmtest.Failure{Status: 401, Message: echo}},
-		"page":         {Fail: &llmtest.Failure{Status: 500, Body: "<html>" + echo}},
-		"long":         {Fail: &llmtest.Failure{Status: 400, Message: long}},
-		"stream":       {StreamError: echo},
-	}
-	for name, reply := range replies {
-		c, _ := client(t, llmtest.Script{Replies: []llmtest.Reply{reply}}, func(o *openai.Options) {
-			o.Headers = map[string]string{"X-Api-Key": header}
-		})
-		noKey(t, name, last(t, c, ask()))
-	}
-	broken := map[string]*http.Client{
-		"transport": {Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			return nil, errors.New("cannot send " + r.Header.Get("Authorization"))
-		})},
-	}
-	for name, h := range broken {
-		noKey(t, name, last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test", Key: llm.StaticKey(key)}, HTTPClient: h}), ask()))
-	}
-	noKey(t, "base URL", last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://" + key + "%zz\x7f", Key: llm.StaticKey(key)}}), ask()))
-	noKey(t, "bad header", last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://127.0.0.1:1", Key: llm.StaticKey(key + "\n")}}), ask()))
-}
-
-func noKey(t *testing.T, name string, e llm.Event) {
-	t.Helper()
-	if e.Type != llm.EventError {
-		t.Fatalf("%s: %s, want an error", name, e.Type)
-	}
-	for err := e.Err; err != nil; err = errors.Unwrap(err) {
-		if text := err.Error(); strings.Contains(text, "secret") {
-			t.Errorf("%s: the error shows a key: %s", name, text)
-		}
-	}
-	if strings.Contains(e.Message.ErrorMessage, "secret") {
-		t.Errorf("%s: the message shows a key: %s", name, e.Message.ErrorMessage)
-	}
-}
-
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	const short = 30 * time.Millisecond
 	hold := llmtest.Script{Replies: []llmtest.Reply{{Text: "a", Hold: true}}}
 	c, _ := client(t, hold, func(o *openai.Options) { o.Deadlines.Idle = short })
-	isStall(t, last(t, c, ask()), "silence for 30ms")
+	isStall(t, llmtest.Last(t, c, ask()), "silence for 30ms")
 
 	quiet, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
 	if err != nil {
@@ -311,7 +182,7 @@ func TestDeadlines(t *testing.T) {
 	}
 	defer quiet.Close()
 	silent := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://" + quiet.Addr().String(), Deadlines: llm.Deadlines{FirstEvent: short}}})
-	isStall(t, last(t, silent, ask()), "no answer for 30ms")
+	isStall(t, llmtest.Last(t, silent, ask()), "no answer for 30ms")
 	silent.CloseIdleConnections()
 
 	stuck := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -319,7 +190,7 @@ func TestDeadlines(t *testing.T) {
 		return nil, r.Context().Err()
 	})}
 	unreachable := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test", Deadlines: llm.Deadlines{Connect: short}}, HTTPClient: stuck})
-	isStall(t, last(t, unreachable, ask()), "no connection for 30ms")
+	isStall(t, llmtest.Last(t, unreachable, ask()), "no connection for 30ms")
 }
 
 func isStall(t *testing.T, e llm.Event, says string) {
@@ -343,7 +214,7 @@ func TestNotAStream(t *testing.T) {
 			}
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 		})}
-		e := last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: h}), ask())
+		e := llmtest.Last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: h}), ask())
 		if e.Err == nil || !strings.HasPrefix(e.Err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", kind, e.Err, want)
 		}
@@ -360,7 +231,7 @@ func TestConnectionRefused(t *testing.T) {
 	addr := l.Addr().String()
 	l.Close()
 	c := openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://" + addr}})
-	e := last(t, c, ask())
+	e := llmtest.Last(t, c, ask())
 	if llm.Classify(e.Err) != llm.ClassRetryable || !strings.Contains(e.Err.Error(), addr) {
 		t.Errorf("error %v, want a retryable one that names %s", e.Err, addr)
 	}
@@ -380,7 +251,7 @@ func TestServerThatStaysOpen(t *testing.T) {
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body}, nil
 		})}
 		began := time.Now()
-		e := last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: stays}), ask())
+		e := llmtest.Last(t, openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: "http://x.test"}, HTTPClient: stays}), ask())
 		if e.Type != llm.EventDone || e.Message.Text() != "x" || time.Since(began) != 5*time.Second {
 			t.Errorf("%s (%v) after %s, want done after 5s", e.Type, e.Err, time.Since(began))
 		}
