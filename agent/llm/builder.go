@@ -80,8 +80,13 @@ func (b *Builder) BeginText() { b.begin(BlockText) }
 func (b *Builder) BeginThinking() { b.begin(BlockThinking) }
 
 // OpenThinking tells whether a block of thinking is open.
-func (b *Builder) OpenThinking() bool {
-	return b.open >= 0 && b.blocks[b.open].block.Type == BlockThinking
+func (b *Builder) OpenThinking() bool { return b.isOpen(BlockThinking) }
+
+// OpenText tells whether a block of text is open.
+func (b *Builder) OpenText() bool { return b.isOpen(BlockText) }
+
+func (b *Builder) isOpen(kind BlockType) bool {
+	return b.open >= 0 && b.blocks[b.open].block.Type == kind
 }
 
 func (b *Builder) begin(kind BlockType) {
@@ -109,6 +114,14 @@ func (b *Builder) Sign(signature string) {
 		block.ThinkingSignature += signature
 	} else {
 		block.TextSignature += signature
+	}
+}
+
+// SignOver replaces the signature of the open block of text or thinking.
+func (b *Builder) SignOver(signature string) {
+	if b.open >= 0 {
+		b.blocks[b.open].block.TextSignature, b.blocks[b.open].block.ThinkingSignature = "", ""
+		b.Sign(signature)
 	}
 }
 
