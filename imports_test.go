@@ -30,6 +30,7 @@ var mayImport = []struct {
 	{"agent/session", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/session/...", []string{"agent/session", "agent/llm", "internal/..."}},
 	{"agent/compact", []string{"agent", "agent/llm", "internal/..."}},
+	{"agent/credential", []string{"agent/llm", "internal/..."}},
 	{"agent/resource", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/extension", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/harness", []string{
