@@ -123,6 +123,15 @@ func (c *Catalog) all() []Provider {
 	return c.providers
 }
 
+// KeyVariables gives the variables that may hold the key of a built-in provider.
+func KeyVariables() []string {
+	var names []string
+	for _, p := range (&Catalog{}).all() {
+		names = append(names, p.Env...)
+	}
+	return names
+}
+
 // Models gives the known models of a provider, sorted by id.
 func (c *Catalog) Models(provider string) []llm.Model {
 	c.mu.Lock()

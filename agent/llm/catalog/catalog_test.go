@@ -152,9 +152,9 @@ func TestResolve(t *testing.T) {
 		{"openrouter/anthropic/claude-opus-5", catalog.Options{}, "openrouter/anthropic/claude-opus-5", ""},
 		{"qwen3:8b", catalog.Options{}, "mine/qwen3:8b", ""},
 		{"mine/qwen3", catalog.Options{}, "mine/qwen3", ""},
-		{"deepseek-v4-pro", catalog.Options{HasKey: func(p string) bool { return p == "deepseek" }}, "deepseek/deepseek-v4-pro", ""},
-		{"deepseek-v4-pro", catalog.Options{HasKey: func(string) bool { return false }}, "error: may be one of several", ""},
-		{"claude-opus-5", catalog.Options{HasKey: func(p string) bool { return p == "anthropic" }}, "anthropic/claude-opus-5", ""},
+		{"deepseek-v4-pro", catalog.Options{HasKey: func(p catalog.Provider) bool { return p.ID == "deepseek" }}, "deepseek/deepseek-v4-pro", ""},
+		{"deepseek-v4-pro", catalog.Options{HasKey: func(catalog.Provider) bool { return false }}, "error: may be one of several", ""},
+		{"claude-opus-5", catalog.Options{HasKey: func(p catalog.Provider) bool { return p.ID == "anthropic" }}, "anthropic/claude-opus-5", ""},
 		{"utter nonsense", catalog.Options{}, "error: there is no model", ""},
 		{"", catalog.Options{}, "error: there is no model", ""},
 		{"nobody/x-y-z", catalog.Options{}, "error: there is no model", ""},
@@ -221,7 +221,7 @@ func BenchmarkResolveAnywhere(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c, _ := catalog.New(nil)
-		if _, err := c.Resolve("deepseek-flash", catalog.Options{HasKey: func(p string) bool { return p == "deepseek" }}); err != nil {
+		if _, err := c.Resolve("deepseek-flash", catalog.Options{HasKey: func(p catalog.Provider) bool { return p.ID == "deepseek" }}); err != nil {
 			b.Fatal(err)
 		}
 	}

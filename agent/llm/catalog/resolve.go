@@ -56,8 +56,8 @@ func Split(name string) (model string, level llm.Level) {
 // Options of Resolve.
 type Options struct {
 	// HasKey tells which providers can be used. Of models of one id, those that
-	// can count first. nil: all.
-	HasKey func(provider string) bool
+	// can count first. nil: all. It may not ask the catalogue, which waits for it.
+	HasKey func(Provider) bool
 	// Exact takes a name that is not known as the id of a model at its provider,
 	// without looking for one that is like it: the server is not the provider's own.
 	Exact bool
@@ -79,29 +79,7 @@ func (c *Catalog) Resolve(name string, o Options) (Choice, error) {
 			return c.within(p, id, level, o)
 		}
 	}
-	var found []llm.Model
-	best := 0
-	for _, p := range c.all() {
-		if !c.mayHave(p.ID, full) {
-			continue
-		}
-		for _, m := range c.of(p.ID) {
-			switch rank := fit(m, full); {
-			case rank == 0 || rank < best:
-			case rank > best:
-				best, found = rank, []llm.Model{m}
-			default:
-				found = append(found, m)
-			}
-		}
-	}
-	found = undated(found)
-	if o.HasKey != nil && len(found) > 1 {
-		usable := slices.DeleteFunc(slices.Clone(found), func(m llm.Model) bool { return !o.HasKey(m.Provider) })
-		if len(usable) > 0 {
-			found = usable
-		}
-	}
+	found := c.everywhere(full, o.HasKey)
 	if len(found) != 1 {
 		return Choice{}, &NameError{Name: name, Candidates: names(found), Ambiguous: len(found) > 0}
 	}
@@ -109,25 +87,55 @@ func (c *Catalog) Resolve(name string, o Options) (Choice, error) {
 	return Choice{Provider: p, Model: found[0], Level: level}, nil
 }
 
+// everywhere finds the models of all providers that a text fits best. Those of
+// providers that can be used come before all others, unless it is another's whole id.
+func (c *Catalog) everywhere(text string, hasKey func(Provider) bool) []llm.Model {
+	var all, usable pick
+	for _, p := range c.all() {
+		if !c.mayHave(p.ID, text) {
+			continue
+		}
+		can := hasKey == nil || hasKey(p)
+		for _, m := range c.of(p.ID) {
+			rank := fit(m, text)
+			all.add(m, rank)
+			if can {
+				usable.add(m, rank)
+			}
+		}
+	}
+	if len(usable.models) > 0 && (usable.best == all.best || all.best < whole) {
+		return undated(usable.models)
+	}
+	return undated(all.models)
+}
+
+// a pick keeps the models of the best rank.
+type pick struct {
+	best   int
+	models []llm.Model
+}
+
+func (p *pick) add(m llm.Model, rank int) {
+	switch {
+	case rank == 0 || rank < p.best:
+	case rank > p.best:
+		p.best, p.models = rank, []llm.Model{m}
+	default:
+		p.models = append(p.models, m)
+	}
+}
+
 // within finds a model of one provider. What is like none is taken as the id of
 // one that is new.
 func (c *Catalog) within(p Provider, id string, level llm.Level, o Options) (Choice, error) {
-	var found []llm.Model
-	best := 0
+	var best pick
 	for _, m := range c.of(p.ID) {
-		rank := fit(m, id)
-		if o.Exact && rank < whole {
-			continue
-		}
-		switch {
-		case rank == 0 || rank < best:
-		case rank > best:
-			best, found = rank, []llm.Model{m}
-		default:
-			found = append(found, m)
+		if rank := fit(m, id); !o.Exact || rank >= whole {
+			best.add(m, rank)
 		}
 	}
-	found = undated(found)
+	found := undated(best.models)
 	switch {
 	case len(found) == 0:
 		return Choice{Provider: p, Model: c.Custom(p, id), Level: level, Custom: true}, nil

@@ -23,6 +23,7 @@ import (
 	"muntin/cmd/internal/cli/demo"
 	"muntin/cmd/internal/cli/doctor"
 	"muntin/cmd/internal/cli/message"
+	"muntin/cmd/internal/cli/models"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
@@ -147,6 +148,8 @@ func commands() []command {
 		{"logs", "agent", message.NewLogs},
 		{"agent", "agent", agent.NewCmd},
 		{"session", "agent", session.NewCmd},
+		{"models", "agent", models.NewCmd},
+		{"login", "agent", models.NewLogin},
 		{"todo", "files", todo.NewCmd},
 		{"checkpoint", "files", checkpoint.NewCmd},
 		{"rollback", "files", checkpoint.NewRollback},

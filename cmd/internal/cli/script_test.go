@@ -90,7 +90,15 @@ func setup(env *testscript.Env) error {
 // modelScript answers as a model that first writes a file and then says so.
 func modelScript() llmtest.Script {
 	return llmtest.Script{Choose: func(_ int, r llmtest.Request) llmtest.Reply {
-		last := r.Messages[len(r.Messages)-1]
+		var last llmtest.Message
+		if len(r.Messages) > 0 {
+			last = r.Messages[len(r.Messages)-1]
+		}
+		for _, result := range []string{`"tool_result"`, `"function_call_output"`, `"functionResponse"`} { // of the other APIs
+			if strings.Contains(string(r.Body), result) {
+				last.Role = "tool"
+			}
+		}
 		switch {
 		case strings.Contains(last.Text(), "overload me"):
 			return llmtest.Reply{Fail: &llmtest.Failure{Status: 401, Message: "bad key"}}

@@ -217,7 +217,7 @@ func (c *Client) request(ask Ask, body []byte, key string) (*http.Request, error
 	r.Header.Set("Accept", accept)
 	r.Header.Set("User-Agent", "muntin")
 	if key != "" && c.endpoint.KeyHeader != "" {
-		if strings.EqualFold(c.endpoint.KeyHeader, "Authorization") {
+		if strings.HasSuffix(strings.ToLower(c.endpoint.KeyHeader), "authorization") {
 			key = "Bearer " + key
 		}
 		r.Header.Set(c.endpoint.KeyHeader, key)

@@ -18,6 +18,8 @@ import (
 
 	"muntin/agent/compact"
 	"muntin/agent/harness"
+	"muntin/agent/llm"
+	"muntin/agent/llm/catalog"
 	"muntin/agent/pty"
 	"muntin/agent/rpc"
 	"muntin/agent/tui"
@@ -32,6 +34,9 @@ type Options struct {
 	Print     bool
 	Mode      string
 	Model     string
+	Thinking  string
+	BaseURL   string
+	APIKey    string
 	Session   Conversation
 	Window    int
 	NoCompact bool
@@ -49,8 +54,11 @@ func NewCmd(a *app.App) *cobra.Command {
 		Long: "A coding agent with the tools read, bash, edit and write. With -p it answers one\n" +
 			"prompt and exits; without, it takes prompts from the keyboard and, in a run's\n" +
 			"pane, from its supervisor.\n\n" +
-			"Models: openai/<id> takes $OPENAI_API_KEY and, for any compatible server,\n" +
-			"$OPENAI_BASE_URL. scripted/<file> replays a conversation file.",
+			"Models: provider/id, and behind it a level of thinking, as in\n" +
+			"anthropic/claude-opus-5:high. A part of the id will do where it means one model;\n" +
+			"muntin models lists them. Keys come from muntin login, from models.json and from\n" +
+			"variables such as $OPENAI_API_KEY. $OPENAI_BASE_URL names any compatible server.\n" +
+			"scripted/<file> replays a conversation file.",
 		Example: "  muntin agent -p \"what does this program do?\" --model openai/gpt-5\n" +
 			"  muntin agent --continue\n" +
 			"  muntin agent --model scripted/demo",
@@ -73,7 +81,10 @@ func NewCmd(a *app.App) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVarP(&o.Print, "print", "p", false, "answer one prompt on standard output and exit")
 	f.StringVar(&o.Mode, "mode", "", "with -p: text, or json for every event on a line")
-	f.StringVar(&o.Model, "model", "", "provider/id (default: $MUNTIN_MODEL)")
+	f.StringVar(&o.Model, "model", "", "provider/id[:thinking] (default: $MUNTIN_MODEL)")
+	f.StringVar(&o.Thinking, "thinking", "", "off, minimal, low, medium, high, xhigh or max (default: the model's)")
+	f.StringVar(&o.BaseURL, "base-url", "", "another server that speaks the provider's API")
+	f.StringVar(&o.APIKey, "api-key", "", "$NAME or !command, which keeps the key out of the process list, or the key")
 	o.Session.flags(cmd)
 	f.StringSliceVar(&o.Tools, "tools", nil, "tools to offer (default: read, bash, edit, write; there are also grep, find, ls)")
 	f.StringVar(&o.System, "append-system-prompt", "", "text to add to the system prompt")
@@ -86,11 +97,10 @@ func NewCmd(a *app.App) *cobra.Command {
 // open makes the coding agent that the options describe.
 func open(ctx context.Context, o Options, withEvents func(*harness.Options)) (*harness.Harness, error) {
 	a := o.App
-	model := o.Model
-	if model == "" {
-		model = a.Getenv("MUNTIN_MODEL")
+	if o.Thinking != "" && !slices.Contains(llm.Levels(), llm.Level(o.Thinking)) {
+		return nil, app.Usage("thinking %q: want one of %v", o.Thinking, llm.Levels())
 	}
-	provider, err := newProvider(a, model)
+	provider, model, err := newProvider(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +125,10 @@ func open(ctx context.Context, o Options, withEvents func(*harness.Options)) (*h
 // toolEnv is what the commands that the model runs get: not the supervisor's
 // socket, on which they could speak for the agent, and not our own keys.
 func toolEnv(environ []string) []string {
+	keys := catalog.KeyVariables()
 	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return name == "MUNTIN_SOCKET" || name == "OPENAI_API_KEY"
+		return name == "MUNTIN_SOCKET" || slices.Contains(keys, name)
 	})
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,38 +10,35 @@ import (
 	"strings"
 
 	"muntin/agent/llm"
-	"muntin/agent/llm/openai"
 	"muntin/agent/llm/scripted"
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/models"
 	"muntin/recipes/builtin"
 )
 
-// newProvider makes the provider that a model's name, provider/id, begins with.
-func newProvider(a *app.App, model string) (llm.Provider, error) {
+// newProvider makes the provider that a model's name asks for, and gives the
+// model's full name.
+func newProvider(ctx context.Context, o Options) (llm.Provider, string, error) {
+	a, model := o.App, o.Model
 	if model == "" {
-		return nil, app.Hint(app.Usage("no model is named"), "say --model openai/<id> or set $MUNTIN_MODEL; --model scripted/demo needs no key")
+		model = a.Getenv("MUNTIN_MODEL")
 	}
-	provider, id, ok := strings.Cut(model, "/")
-	if !ok || id == "" {
-		return nil, app.Hint(app.Usage("model %q: want provider/id", model), "for example openai/gpt-5 or scripted/demo")
+	if model == "" {
+		return nil, "", app.Hint(app.Usage("no model is named"), "say --model provider/id or set $MUNTIN_MODEL; --model scripted/demo needs no key")
 	}
-	switch provider {
-	case "openai":
-		return openAI(a)
-	case "scripted":
-		return script(a, id)
+	if id, ok := strings.CutPrefix(model, "scripted/"); ok {
+		p, err := script(a, id)
+		return p, model, err
 	}
-	return nil, app.Hint(app.Usage("model %q: there is no provider %q", model, provider), "the providers are openai and scripted")
-}
-
-// openAI speaks to OpenAI or a compatible server. A server of one's own may
-// need no key; OpenAI's own does.
-func openAI(a *app.App) (llm.Provider, error) {
-	base, key := a.Getenv("OPENAI_BASE_URL"), a.Getenv("OPENAI_API_KEY")
-	if key == "" && base == "" {
-		return nil, app.Hint(errors.New("there is no key for openai"), "set $OPENAI_API_KEY, or $OPENAI_BASE_URL for a server that needs none")
+	shop, err := models.NewShop(a)
+	if err != nil {
+		return nil, "", err
 	}
-	return openai.New(openai.Options{Endpoint: llm.Endpoint{BaseURL: base, Key: llm.StaticKey(key), Now: a.Now}}), nil
+	chosen, err := shop.Open(ctx, models.Options{Name: model, BaseURL: o.BaseURL, APIKey: o.APIKey})
+	if err != nil {
+		return nil, "", err
+	}
+	return llm.WithLevel(chosen.Provider, llm.Level(o.Thinking)), chosen.Name, nil
 }
 
 // script replays a built-in conversation by name, or one from a file.
