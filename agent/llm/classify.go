@@ -109,6 +109,7 @@ func quotaTexts() []string {
 	return []string{
 		"insufficient_quota", "insufficient quota", "exceeded your current quota", "billing_hard_limit",
 		"insufficient balance", "insufficient credits", "credit balance is too low", "payment required", "usage limit reached",
+		"out of budget", "available balance", "monthly usage limit", "usagelimiterror", "billing",
 	}
 }
 
@@ -117,7 +118,8 @@ func retryTexts() []string {
 		"overloaded", "rate limit", "rate_limit", "too many requests", "please wait before trying again", "server_error",
 		"internal server error", "internal_server_error", "service unavailable", "service_unavailable", "bad gateway",
 		"gateway timeout", "upstream error", "upstream connect", "connection reset", "connection error", "temporarily unavailable",
-		"try again later",
+		"try again later", "server_busy", "high demand", "at capacity", "unavailable", "resource_exhausted", "resourceexhausted", "upstream failure",
+		"provider returned error", "stream disconnected", "timed out", "timeout", "api_error", "you can retry your request", "throttl",
 	}
 }
 
@@ -126,7 +128,8 @@ func overflowTexts() []string {
 		"context_length_exceeded", "maximum context length", "context window", "context length", "prompt is too long",
 		"exceed_context_size", "available context size", "exceeds the maximum number of tokens", "maximum prompt length",
 		"reduce the length of the messages", "model token limit", "input is too long", "too many tokens", "token limit exceeded",
-		"request_too_large",
+		"request_too_large", "input token count", "input length and", "exceeds the context", "context size", "context_window_exceeded",
+		"prompt too long", "greater than the context", "range of input length", "model_context_window_exceeded", "too large for model",
 	}
 }
 
