@@ -117,5 +117,5 @@ func (d Device) poll(ctx context.Context, device string, interval int) (Token, e
 }
 
 func (d Device) post(ctx context.Context, address string, form url.Values) (reply, error) {
-	return send(ctx, d.Client, http.MethodPost, address, "application/x-www-form-urlencoded", form.Encode())
+	return send(ctx, d.Client, post{address, "application/x-www-form-urlencoded", form.Encode()})
 }

@@ -24,16 +24,21 @@ type reply struct {
 // requestTimeout bounds one request of a login.
 const requestTimeout = 30 * time.Second
 
-// send sends a request and reads its whole answer. The caller closes nothing.
-func send(ctx context.Context, client *http.Client, method, url, kind, body string) (reply, error) {
+// a post is one request of a login.
+type post struct {
+	url, kind, body string
+}
+
+// send sends a request and reads its whole answer.
+func send(ctx context.Context, client *http.Client, p post) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, strings.NewReader(p.body))
 	if err != nil {
 		return reply{}, err
 	}
 	r.Header.Set("Accept", "application/json")
-	r.Header.Set("Content-Type", kind)
+	r.Header.Set("Content-Type", p.kind)
 	r.Header.Set("User-Agent", "muntin")
 	resp, err := client.Do(r)
 	if err != nil {

@@ -78,7 +78,7 @@ func (p PKCE) exchange(ctx context.Context, code, verifier string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	r, err := send(ctx, p.Client, http.MethodPost, p.KeyURL, "application/json", string(body))
+	r, err := send(ctx, p.Client, post{p.KeyURL, "application/json", string(body)})
 	var got struct {
 		Key string `json:"key"`
 	}

@@ -180,6 +180,9 @@ func (s *Shop) endpoint(ctx context.Context, p catalog.Provider, m llm.Model, o 
 
 // fill puts the variables that an address names, as {NAME}, into it.
 func (s *Shop) fill(address string) (string, error) {
+	if !strings.Contains(address, "{") {
+		return address, nil
+	}
 	var missing error
 	filled := regexp.MustCompile(`\{(\w+)\}`).ReplaceAllStringFunc(address, func(name string) string {
 		name = strings.Trim(name, "{}")
