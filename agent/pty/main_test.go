@@ -486,11 +486,15 @@ type fakeCheckpointer struct {
 	mu   sync.Mutex
 	reqs []CheckpointRequest
 	fail bool
+	diff bool // a person changes files between the turns
 }
 
 func (f *fakeCheckpointer) Save(_ context.Context, req CheckpointRequest) (CheckpointInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if req.Cause == CauseBetween && !f.diff {
+		return CheckpointInfo{}, ErrUnchanged
+	}
 	f.reqs = append(f.reqs, req)
 	if f.fail {
 		return CheckpointInfo{}, errors.New("no room")

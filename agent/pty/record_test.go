@@ -108,7 +108,7 @@ func FuzzModes(f *testing.F) {
 	f.Add([]byte("\x1b[?\x18\x1bc\x1b]0;t\x07"), 1)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
 		cut = max(min(cut, len(data)), 0)
-		var whole, split modes
+		var whole, split scanner
 		whole.feed(data)
 		split.feed(data[:cut])
 		split.feed(data[cut:])

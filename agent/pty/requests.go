@@ -12,6 +12,7 @@ func (s *supervisor) status(ctx context.Context) (st Status, ok bool) {
 	ok = s.do(ctx, func() {
 		st = s.m.status()
 		st.Run, st.Agent, st.PID, st.Seq = s.opt.Run, s.opt.Agent, os.Getpid(), s.events.last()
+		st.Title = s.cues.lastTitle()
 	})
 	return st, ok
 }
@@ -78,6 +79,14 @@ func (s *supervisor) report(r Report) {
 		}
 		end.Message, end.Source = r.Message, by
 		s.apply(s.m.turnOver(end))
+	case ReportWaiting:
+		if r.Waiting != nil {
+			s.apply(s.m.waits(WaitingInfo{For: r.Waiting.For, Text: clip(r.Waiting.Text, 512), Source: by}))
+		}
+	case ReportLimit:
+		if r.Limit != nil {
+			s.apply(s.m.limit(LimitInfo{Text: clip(r.Limit.Text, 512), RetryAt: r.Limit.RetryAt, Source: by}))
+		}
 	default:
 		s.log.Warn("an unknown report", "kind", string(r.Kind))
 	}

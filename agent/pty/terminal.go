@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errTyping says that a person began to type before a text could be pasted.
-var errTyping = errors.New("a person is typing in the pane")
-
 // A terminal is the inner pty and what is known of it from the bytes that went
 // through. Everything that goes to the child goes through write.
 type terminal struct {
@@ -29,7 +26,11 @@ type terminal struct {
 	lastKey atomic.Int64 // a person's last key, since base; 0: none yet
 	wake    atomic.Bool  // tell of the next output
 	onWake  func()
-	modes   modes
+	onSent  func() // a person's text is not there any more
+	scan    scanner
+
+	dmu   sync.Mutex // guards draft
+	draft draft
 }
 
 // openTerminal makes a pty of that size. No child has it yet.
@@ -49,7 +50,7 @@ func openTerminal(size unix.Winsize) (*terminal, error) {
 		s.Close()
 		return nil, err
 	}
-	t := &terminal{master: os.NewFile(uintptr(fd), "ptmx"), slave: s, base: time.Now()}
+	t := &terminal{master: os.NewFile(uintptr(fd), "ptmx"), slave: s, base: time.Now(), onWake: func() {}, onSent: func() {}}
 	unix.CloseOnExec(int(s.Fd()))
 	if err := t.resize(size); err != nil {
 		t.close()
@@ -102,7 +103,7 @@ func (t *terminal) lineMode() bool {
 
 // saw takes note of output of the child.
 func (t *terminal) saw(b []byte) {
-	t.modes.feed(b)
+	t.scan.feed(b)
 	t.lastOut.Store(int64(time.Since(t.base)) | 1)
 	t.output.Add(int64(len(b)))
 	if t.wake.CompareAndSwap(true, false) {
@@ -129,6 +130,7 @@ func (t *terminal) typed() time.Duration {
 func (t *terminal) keys(b []byte, byPerson bool) error {
 	if byPerson {
 		t.lastKey.Store(int64(time.Since(t.base)) | 1)
+		t.drafted(b)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,12 +138,48 @@ func (t *terminal) keys(b []byte, byPerson bool) error {
 	return err
 }
 
+func (t *terminal) drafted(keys []byte) {
+	t.dmu.Lock()
+	had := t.draft.n > 0
+	t.draft.feed(keys)
+	sent := had && t.draft.n == 0
+	t.dmu.Unlock()
+	if sent {
+		t.onSent()
+	}
+}
+
+// undraft says that no text of a person's can stand in the program any more.
+func (t *terminal) undraft() {
+	t.dmu.Lock()
+	defer t.dmu.Unlock()
+	t.draft.n = 0
+}
+
+// A guard says for how long a person's keys keep messages out.
+type guard struct{ keys, draft time.Duration }
+
+// guarded says why nothing must be typed now, and how long to wait before it is
+// asked again; nil if nobody is in the way.
+func (t *terminal) guarded(g guard) (why error, again time.Duration) {
+	typed := t.typed()
+	if typed < g.keys {
+		return errTyping, g.keys - typed
+	}
+	t.dmu.Lock()
+	defer t.dmu.Unlock()
+	if t.draft.n > 0 && typed < g.draft {
+		return errDraft, g.draft - typed
+	}
+	return nil, 0
+}
+
 // A pasting is what to paste and how.
 type pasting struct {
 	text   []byte        // made by pasteBytes
 	submit []byte        // the key after it
 	delay  time.Duration // between the two
-	hold   time.Duration // not while a person's last key is younger than this
+	guard  guard         // not while a person is in the way
 	before func() error  // called when nothing can stop the paste any more, before its first byte
 }
 
@@ -164,8 +202,8 @@ func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
 	if err := t.waitReadLocked(ctx); err != nil {
 		return pasted{}, err
 	}
-	if t.typed() < p.hold {
-		return pasted{}, errTyping
+	if why, _ := t.guarded(p.guard); why != nil {
+		return pasted{}, why
 	}
 	if err := p.before(); err != nil {
 		return pasted{}, err
