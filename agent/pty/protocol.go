@@ -238,7 +238,10 @@ const (
 	OpHello     Op = "hello"
 	OpStatus    Op = "status"
 	OpSend      Op = "send"
+	OpCancel    Op = "cancel"
 	OpSubscribe Op = "subscribe"
+	OpScreen    Op = "screen"
+	OpResize    Op = "resize"
 	OpStop      Op = "stop"
 	OpAttach    Op = "attach"
 	OpDeliver   Op = "deliver"
@@ -258,7 +261,41 @@ type Frame struct {
 	Event   *Event   `json:"event,omitempty"`
 	Report  *Report  `json:"report,omitempty"`
 
-	Info *MessageInfo `json:"info,omitempty"` // the answer to send: how far the message is
+	Info *MessageInfo `json:"info,omitempty"` // the answer to send and cancel: how far the message is
+
+	Cancel string  `json:"cancel,omitempty"` // cancel: the message's id
+	Output *Output `json:"output,omitempty"` // subscribe: the offset wanted; then the output
+	Style  bool    `json:"style,omitempty"`  // screen: with colours and attributes, as SGR sequences
+	Screen *Screen `json:"screen,omitempty"`
+	Size   *Size   `json:"size,omitempty"` // resize
+}
+
+// Output is a piece of what the agent printed: text, with the secrets left out.
+type Output struct {
+	Offset int64  `json:"offset"` // of Data; in a request: the first one wanted, -1 for what comes from now on
+	Data   string `json:"data,omitempty"`
+	Lost   int64  `json:"lost,omitempty"` // bytes between the last piece and this one that are not kept any more
+	End    bool   `json:"end,omitempty"`  // the agent has ended; nothing follows
+}
+
+// Screen is what the agent's terminal shows.
+type Screen struct {
+	Cols      int      `json:"cols"`
+	Rows      int      `json:"rows"`
+	Lines     []string `json:"lines"` // without trailing blanks; foreign text
+	Col       int      `json:"col"`   // the cursor, from 0
+	Row       int      `json:"row"`
+	Hidden    bool     `json:"hidden,omitempty"` // the cursor is not shown
+	Title     string   `json:"title,omitempty"`
+	Alternate bool     `json:"alternate,omitempty"` // the alternate screen is on
+	Partial   bool     `json:"partial,omitempty"`   // older output that may still show was left out
+	Offset    int64    `json:"offset"`              // of the output behind it
+}
+
+// Size is that of a terminal, in cells.
+type Size struct {
+	Cols int `json:"cols"`
+	Rows int `json:"rows"`
 }
 
 // Status is a supervisor's answer to what the agent does now.

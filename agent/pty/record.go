@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -41,7 +39,10 @@ type recorder struct {
 	tail  []byte // the start of a character whose rest has not come yet
 	flush *time.Timer
 	armed bool // flush will come
+	files int  // that were begun
 	err   error
+
+	recent recent // of what is recorded
 }
 
 type castHeader struct {
@@ -50,6 +51,7 @@ type castHeader struct {
 	Timestamp int64             `json:"timestamp"`
 	Title     string            `json:"title,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
+	Offset    int64             `json:"muntin_offset,omitempty"` // of the file's first output
 }
 
 type castTerm struct {
@@ -76,6 +78,20 @@ func openRecorder(path string, limit int64, secrets []string) (*recorder, error)
 		return nil, fmt.Errorf("opening the recording %s: %w", path, err)
 	}
 	r.use(f)
+	err = readCast(path, func(ev castEvent) error {
+		switch ev.kind {
+		case castBegin:
+			r.recent.total = ev.offset
+		case castOutput:
+			r.recent.total += int64(len(ev.data))
+		case castOther:
+		}
+		return nil
+	})
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("opening the recording %s: %w", path, err)
+	}
 	return r, nil
 }
 
@@ -137,18 +153,30 @@ func (r *recorder) output(b []byte) {
 	whole := len(b) - partialRune(b)
 	r.tail = bytes.Clone(b[whole:])
 	if whole > 0 {
-		r.event("o", string(b[:whole]))
+		r.text(b[:whole])
 	}
 }
 
+// text records whole characters of output.
+func (r *recorder) text(b []byte) {
+	b = validText(b)
+	r.event("o", string(b))
+	r.recent.add(b) // behind the event: a file that is begun with it says where
+}
+
 // close records the exit status, writes everything out and gives back the
-// first error there was.
+// first error there was. Only the first call does something.
 func (r *recorder) close(code int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if rest := append(r.tail, r.secret.rest()...); len(rest) > 0 {
-		r.event("o", string(rest))
+	if r.recent.end {
+		return nil
 	}
+	if rest := append(r.tail, r.secret.rest()...); len(rest) > 0 {
+		r.text(rest)
+	}
+	r.recent.end = true
+	r.recent.wake()
 	r.event("x", strconv.Itoa(code))
 	r.flush.Stop()
 	r.armed = true // nothing is to be written any more
@@ -166,7 +194,9 @@ func (r *recorder) pause() {
 }
 
 func (r *recorder) header() {
-	line, err := json.Marshal(castHeader{Version: 3, Term: castTerm{r.cols, r.rows}, Timestamp: time.Now().Unix()})
+	line, err := json.Marshal(castHeader{
+		Version: 3, Term: castTerm{r.cols, r.rows}, Timestamp: time.Now().Unix(), Offset: r.recent.total,
+	})
 	if err != nil {
 		r.err = err
 		return
@@ -204,9 +234,7 @@ func (r *recorder) line(line []byte) {
 
 // rotate sets the full file aside and begins a new one.
 func (r *recorder) rotate() {
-	ext := filepath.Ext(r.path)
-	aside := strings.TrimSuffix(r.path, ext) + ".1" + ext
-	if r.err = errors.Join(r.w.Flush(), r.file.Close(), os.Rename(r.path, aside)); r.err != nil {
+	if r.err = errors.Join(r.w.Flush(), r.file.Close(), os.Rename(r.path, aside(r.path))); r.err != nil {
 		return
 	}
 	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o600)
@@ -216,6 +244,7 @@ func (r *recorder) rotate() {
 	}
 	r.use(f)
 	r.size = 0
+	r.files++
 	r.header()
 }
 

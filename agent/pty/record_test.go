@@ -29,7 +29,7 @@ func TestRecorder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := castOutput(t, path); got != want+want {
+	if got := castText(t, path); got != want+want {
 		t.Errorf("got\n%q, want\n%q", got, want+want)
 	}
 	// A crash in the middle of a line.
@@ -50,7 +50,7 @@ func TestRecorder(t *testing.T) {
 	if err := r.close(0); err != nil {
 		t.Fatal(err)
 	}
-	if got := castOutput(t, path); got != want+want+"end\uFFFD\uFFFD" {
+	if got := castText(t, path); got != want+want+"end\uFFFD\uFFFD" {
 		t.Errorf("after a crash: %q", got)
 	}
 }
@@ -74,7 +74,7 @@ func TestRecorderRotates(t *testing.T) {
 		if err != nil || info.Size() > 4<<10 {
 			t.Fatalf("%s: %v, %v", p, info, err)
 		}
-		castOutput(t, p)
+		castText(t, p)
 		if first := lines(t, p)[0]; !strings.HasPrefix(first, `{"version":3`) {
 			t.Errorf("%s begins with %s", p, first)
 		}

@@ -111,8 +111,15 @@ func (r *relay) show(b []byte) {
 			r.broken.Store(true)
 		}
 	}
+	before := r.rec.offset()
 	r.rec.output(b)
-	r.t.saw(b)
+	if alternate, cleared, changed := r.t.saw(b); changed {
+		screen := mainScreen
+		if alternate {
+			screen = alternateScreen
+		}
+		r.rec.shows(screen, cleared, before)
+	}
 }
 
 // extend moves the deadline while the last output still flows.

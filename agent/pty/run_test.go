@@ -114,7 +114,7 @@ func TestDrain(t *testing.T) {
 	if got := strings.Count(text, "\n"); got != 4097 || !strings.HasSuffix(text, "the-last-line\r\n") {
 		t.Errorf("%d lines on the pane, the end is %q", got, text[max(len(text)-100, 0):])
 	}
-	if got := castOutput(t, p.dir.Screen()); got != text {
+	if got := castText(t, p.dir.Screen()); got != text {
 		t.Errorf("the recording has %d bytes, the pane %d", len(got), len(text))
 	}
 	rows := lines(t, p.dir.Screen())
@@ -123,8 +123,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// castOutput is what the recording's output events hold.
-func castOutput(t *testing.T, path string) string {
+// castText is what the recording's output events hold.
+func castText(t *testing.T, path string) string {
 	t.Helper()
 	var b strings.Builder
 	for i, line := range lines(t, path) {

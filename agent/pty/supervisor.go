@@ -31,6 +31,7 @@ type supervisor struct {
 	term   *terminal
 	relay  *relay
 	rec    *recorder
+	screen screenModel
 	child  *child
 	server *server
 	link   *link // the built-in agent's, nil while it has none
@@ -278,7 +279,6 @@ func (s *supervisor) finish() {
 	if err := s.rec.close(exit.Code); err != nil {
 		s.log.Error("the recording is not complete", "error", err)
 	}
-	s.rec = nil
 	s.write(Event{Kind: EventExit, Exit: &exit})
 }
 
@@ -306,6 +306,7 @@ func (s *supervisor) close() {
 			s.log.Error("the recording is not complete", "error", err)
 		}
 	}
+	s.screen.close()
 	if s.term != nil {
 		s.term.close()
 	}

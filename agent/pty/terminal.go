@@ -101,14 +101,19 @@ func (t *terminal) lineMode() bool {
 	return on
 }
 
-// saw takes note of output of the child.
-func (t *terminal) saw(b []byte) {
+// saw takes note of output of the child, and reports whether it changed
+// something about the screen as a whole: which one is shown, and if it was
+// emptied.
+func (t *terminal) saw(b []byte) (alternate, cleared, changed bool) {
+	fresh, before := t.scan.fresh.Load(), t.scan.altScr.Load()
 	t.scan.feed(b)
 	t.lastOut.Store(int64(time.Since(t.base)) | 1)
 	t.output.Add(int64(len(b)))
 	if t.wake.CompareAndSwap(true, false) {
 		t.onWake()
 	}
+	alternate, cleared = t.scan.altScr.Load(), t.scan.fresh.Load() != fresh
+	return alternate, cleared, cleared || alternate != before
 }
 
 // still is for how long there was no output: since the last, or since the

@@ -1,7 +1,6 @@
 package pty
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -33,18 +32,18 @@ func (m *machine) limit(info LimitInfo) []effect {
 	return m.flush()
 }
 
-// cancel takes a message back that has not been handed over.
-func (m *machine) cancel(id string) (MessageInfo, []effect, error) {
+// cancel takes a message back that has not been handed over, and tells how far
+// it is in any case; ok is false if there is none that has not ended.
+func (m *machine) cancel(id string) (info MessageInfo, todo []effect, ok bool) {
 	e := m.find(id)
 	if e == nil {
-		return MessageInfo{}, nil, nil
+		return MessageInfo{}, nil, false
 	}
-	if !m.drop(e) {
-		return e.info(), nil, fmt.Errorf("message %s is with the agent already (%s): an abort ends its turn", id, e.state)
+	if m.drop(e) {
+		m.finish(e, StateFailed, "", whyCancelled)
+		m.next()
 	}
-	m.finish(e, StateFailed, "", whyCancelled)
-	m.next()
-	return e.info(), m.flush(), nil
+	return e.info(), m.flush(), true
 }
 
 // drop takes e off its queue; it reports false if e is on none.
