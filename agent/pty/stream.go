@@ -49,7 +49,6 @@ func (c *Client) Subscribe(ctx context.Context, from int64, fn func(Event) error
 	}
 }
 
-
 // Output calls fn for what the agent prints, from the offset on (-1: from now
 // on): first what was kept, then as it comes. Lost in a piece says how much is
 // missing before it. It returns nil when the agent has ended; the error of fn,
