@@ -74,7 +74,12 @@ func (c *cues) lastTitle() string {
 }
 
 // hear takes the signals that have come, and tells the machine what follows.
+// While a message is being typed they wait: a quick program's answer must not
+// be taken for a turn of somebody else.
 func (s *supervisor) hear() {
+	if e := s.m.main; e != nil && e.rec.Typed && !e.state.Reached(StateDelivered) {
+		return // wasTyped looks
+	}
 	came, lost := s.cues.take()
 	if lost > 0 {
 		s.log.Warn("signals of the program were dropped", "count", lost)

@@ -128,7 +128,7 @@ func (s *supervisor) awaitForeground(ctx context.Context) {
 func (s *supervisor) markTyped(e *entry) error {
 	err := context.Canceled
 	s.do(s.work, func() {
-		if s.m.exited || s.m.inHand(e.rec.ID) != e {
+		if s.m.exited || s.m.inHand(e.rec.ID) != e || e.rec.Typed {
 			return
 		}
 		r := e.rec
@@ -147,7 +147,7 @@ func (s *supervisor) wasTyped(msg Message, done pasted, err error) {
 		s.apply(s.m.blocked(msg.ID, err))
 		return
 	case errors.Is(err, context.Canceled):
-		return // the agent has ended, or is about to
+		return // the agent has ended, or is about to, or the message was taken back
 	case err != nil:
 		s.apply(s.m.refused(msg.ID, "typing it: "+err.Error()))
 		return

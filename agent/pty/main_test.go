@@ -304,6 +304,11 @@ type pane struct {
 // runPane runs a supervisor in this process.
 func runPane(t *testing.T, opt Options) *pane {
 	t.Helper()
+	return runIn(t, opt, true)
+}
+
+func runIn(t *testing.T, opt Options, inPane bool) *pane {
+	t.Helper()
 	ptmx, tty, err := creack.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +322,9 @@ func runPane(t *testing.T, opt Options) *pane {
 	if opt.Run == "" {
 		opt.Run, opt.Agent = "r", "a"
 	}
-	opt.In, opt.Out = tty, tty
+	if inPane {
+		opt.In, opt.Out = tty, tty
+	}
 	opt.Env = append(os.Environ(), append(opt.Env, "MUNTIN_SOCKET="+opt.Dir.Socket, "PS1=$ ", "HISTFILE=/dev/null")...)
 	if opt.Hold == 0 {
 		opt.Hold = time.Millisecond

@@ -103,21 +103,6 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-func FuzzModes(f *testing.F) {
-	f.Add([]byte("\x1b[?2004h text \x1b[?1049l"), 3)
-	f.Add([]byte("\x1b[?\x18\x1bc\x1b]0;t\x07"), 1)
-	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		cut = max(min(cut, len(data)), 0)
-		var whole, split scanner
-		whole.feed(data)
-		split.feed(data[:cut])
-		split.feed(data[cut:])
-		if whole.pasting.Load() != split.pasting.Load() || whole.altScr.Load() != split.altScr.Load() {
-			t.Fatalf("%q split at %d differs", data, cut)
-		}
-	})
-}
-
 func FuzzPasteBytes(f *testing.F) {
 	f.Add("a\x1b[201~b\r\nc")
 	f.Add("\x1b[20\x1b[201~1~\u009b")

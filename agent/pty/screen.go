@@ -28,7 +28,8 @@ type screenModel struct {
 	mu      sync.Mutex // guards all below
 	emu     *vt.Emulator
 	drained chan struct{} // closed when the emulator's answers are read no more
-	at      int64         // offset behind what the emulator has taken
+	from    int64         // offset of the first output that the emulator took
+	at      int64         // and behind the last
 	partial bool
 	idle    *time.Timer
 	ended   bool
@@ -67,7 +68,7 @@ func (m *screenModel) show(rec *recorder, style bool) (sc Screen, err error) {
 // fit makes an emulator that can go on to the end of the view.
 func (m *screenModel) fit(v view) {
 	start := max(v.fresh, v.end-replayLimit)
-	if m.emu != nil && (m.at > v.end || m.at < start) {
+	if m.emu != nil && (m.at > v.end || m.at < start || m.from > start) {
 		m.drop()
 	}
 	if m.emu != nil {
@@ -78,7 +79,7 @@ func (m *screenModel) fit(v view) {
 	}
 	m.emu = vt.NewEmulator(v.cols, v.rows)
 	m.emu.SetScrollbackSize(1)
-	m.at, m.partial = start, start > v.fresh
+	m.from, m.at, m.partial = start, start, start > v.fresh
 	// It answers the program's queries, and waits for the answers to be read.
 	emu, drained := m.emu, make(chan struct{})
 	m.drained = drained

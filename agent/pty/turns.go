@@ -226,6 +226,8 @@ func (m *machine) begin(message string, source adapter.Evidence) {
 		t.task = e.rec.Task
 		m.main = nil
 		m.open = append(m.open, e)
+	} else if e != nil && !m.link && !e.rec.Typed {
+		m.takeBack(e) // a person was faster
 	}
 	m.cur = t
 	m.enter(AgentWorking, source)
