@@ -172,8 +172,9 @@ func playSupervisor() error {
 	}
 	exit, err := Run(context.Background(), opt)
 	if err != nil {
-		return err
+		fmt.Fprintln(os.Stderr, err)
 	}
+	exit.Die()
 	os.Exit(exit.Code)
 	return nil
 }

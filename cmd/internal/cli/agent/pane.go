@@ -72,8 +72,9 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 	held.close()
 	if err != nil {
 		log.Error("the supervisor ended", "error", err)
-		return err
+		return &app.ExitError{Code: exit.Code, Err: err}
 	}
+	exit.Die()
 	return app.Exit(exit.Code)
 }
 
