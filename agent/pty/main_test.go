@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,10 @@ func TestMain(m *testing.M) {
 		exitOn(playAgent())
 	case "raw":
 		exitOn(playRaw())
+	case "bytes":
+		exitOn(playBytes())
+	case "tui":
+		exitOn(playTUI())
 	case "supervisor":
 		exitOn(playSupervisor())
 	default:
@@ -157,6 +162,31 @@ func playRaw() error {
 			return nil
 		}
 	}
+}
+
+// playBytes prints the file BYTES_OUT as it is, and then reads as many bytes as
+// BYTES_IN is to hold into that.
+func playBytes() error {
+	old, err := term.MakeRaw(0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = term.Restore(0, old) }()
+	out, err := os.ReadFile(os.Getenv("BYTES_OUT"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stdout.Write(out); err != nil {
+		return err
+	}
+	in, err := os.Create(os.Getenv("BYTES_IN"))
+	if err != nil {
+		return err
+	}
+	if _, err := io.CopyN(in, os.Stdin, int64(len(out))); err != nil {
+		return err
+	}
+	return in.Close()
 }
 
 // playSupervisor is a supervisor process of its own, told by PTY_TEST_OPTIONS.
