@@ -115,7 +115,7 @@ func (s *supervisor) heard(v verdict, id string, c meantCue) {
 		s.apply(s.m.waits(WaitingInfo{For: WaitNothing, Source: by}))
 	case limited:
 		s.apply(s.m.limit(LimitInfo{Text: clip(c.note, 512), Source: by}))
-	case nothing, isReady, silent:
+	case nothing, isReady, silent, unheard:
 	}
 }
 

@@ -199,9 +199,21 @@ func (s *supervisor) look() {
 		s.apply(s.m.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByNone}))
 	case over:
 		s.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByScreen})
+	case unheard:
+		s.submitAgain(id)
 	case nothing, failed, waits, resumed, limited:
 	}
 	s.lookAgain(again, now.output)
+}
+
+// submitAgain presses the submit key once more, unless a person is at it.
+func (s *supervisor) submitAgain(id string) {
+	if why, _ := s.term.guarded(s.guard()); why != nil {
+		return
+	}
+	s.log.Info("no signal followed the submit key, it is pressed once more", "message", id)
+	keys := kittyKeys(s.opt.Adapter.Submit, s.term.scan.kitty.Load())
+	s.wg.Go(func() { _, _ = s.term.press(keys) }) // its failure is the program's end
 }
 
 // turnOver ends the turn of an agent that is watched. What was typed at a

@@ -22,6 +22,7 @@ type watch struct {
 	trust   int  // of the best signals that it has given of its work
 	idle    bool // it has said that it takes prompts, before it was ready
 	blocked bool // it has said that it waits for a person
+	retried bool // the submit key was pressed once more
 }
 
 type watchMode int
@@ -57,6 +58,7 @@ const (
 	waits            // it waits for a person
 	resumed          // it does not any more
 	limited          // its provider takes no more
+	unheard          // the submit may not have been taken
 )
 
 // A lookAgain says when to look next: after a time (0: not), and at the next
@@ -76,6 +78,11 @@ const (
 	// signalAnswer is how long a program that gives signals of its work has to
 	// give one after a submit, before output alone counts.
 	signalAnswer = 3 * time.Second
+	// signalRetry is how long the submit key of such a program may go without a
+	// signal before it is pressed once more: composers take a quick Enter for a
+	// part of the paste. Pressed at an empty composer it does nothing, and a
+	// question would have been told.
+	signalRetry = signalAnswer / 2
 	// watchdog is how many times as long as another's the screen of such a
 	// program must be still before its turn is taken to be over unsaid.
 	watchdog = 4
@@ -84,7 +91,7 @@ const (
 // begin goes into a mode.
 func (w *watch) begin(mode watchMode, id string, mark int64, now time.Time) {
 	w.mode, w.id, w.mark, w.since = mode, id, mark, now
-	w.blocked = false
+	w.blocked, w.retried = false, false
 }
 
 // hear says what follows from a signal, in order, and goes on to the next mode
@@ -174,7 +181,7 @@ func (w *watch) look(s sight) (verdict, lookAgain) {
 	case isReady, silent, over:
 		w.rested()
 		again = lookAgain{}
-	case nothing, failed, waits, resumed, limited:
+	case nothing, failed, waits, resumed, limited, unheard:
 	}
 	again.output = again.output || w.side != ""
 	return v, again
@@ -195,7 +202,14 @@ func (w *watch) judge(s sight) (verdict, lookAgain) {
 		switch {
 		case s.output > w.mark && (w.trust == 0 || age >= signalAnswer):
 			return answered, lookAgain{}
-		case s.output > w.mark:
+		case w.trust < adapter.SignalStatus.Trust() || w.retried:
+		case age >= signalRetry:
+			w.retried = true
+			return unheard, lookAgain{after: signalAnswer - age}
+		default:
+			return nothing, lookAgain{after: signalRetry - age}
+		}
+		if w.trust > 0 && s.output > w.mark {
 			return nothing, lookAgain{after: signalAnswer - age}
 		}
 		v, again := w.rest(s, age, w.on.Quiet, silent)

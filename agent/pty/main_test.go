@@ -306,6 +306,14 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
+// tail is the end of it, at most n bytes.
+func (s *screen) tail(n int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.text.Bytes()
+	return string(b[max(len(b)-n, 0):])
+}
+
 func (s *screen) waitFor(t *testing.T, want string) {
 	t.Helper()
 	limit := time.NewTimer(deadline)

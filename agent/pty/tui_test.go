@@ -52,7 +52,7 @@ func playTUI() error {
 	}
 	defer func() { _ = term.Restore(0, old) }()
 	<-time.After(f.Start)
-	keys := make(chan []byte)
+	keys := make(chan readKeys)
 	go func() {
 		defer close(keys)
 		for {
@@ -61,14 +61,14 @@ func playTUI() error {
 			if err != nil {
 				return
 			}
-			keys <- buf[:n]
+			keys <- readKeys{buf[:n], time.Now()}
 		}
 	}()
 	f.insert = true
 	if f.Trust {
 		fmt.Print("\x1b[2JDo you trust this folder? (y/n)\r\n")
 		for answer := range keys {
-			if bytes.IndexByte(answer, 'y') >= 0 {
+			if bytes.IndexByte(answer.b, 'y') >= 0 {
 				break
 			}
 		}
@@ -85,6 +85,11 @@ func playTUI() error {
 	return f.run(keys)
 }
 
+type readKeys struct {
+	b  []byte
+	at time.Time
+}
+
 func (f *fakeTUI) say(state string) {
 	if f.Status {
 		fmt.Printf("\x1b]7501;state=%s:app=fake\x1b\\", state)
@@ -96,22 +101,21 @@ func (f *fakeTUI) draw() {
 	fmt.Printf("\r\x1b[K❯ %.40q", text)
 }
 
-func (f *fakeTUI) run(keys <-chan []byte) error {
+func (f *fakeTUI) run(keys <-chan readKeys) error {
 	var rest []byte
 	tick := time.NewTimer(time.Hour)
 	for {
 		select {
-		case b, ok := <-keys:
+		case k, ok := <-keys:
 			if !ok {
 				return nil
 			}
-			now := time.Now()
-			if f.Deaf && now.Before(f.until) {
+			if f.Deaf && k.at.Before(f.until) {
 				continue
 			}
-			rest = append(rest, b...)
+			rest = append(rest, k.b...)
 			for len(rest) > 0 {
-				n, err := f.key(rest)
+				n, err := f.key(rest, k.at)
 				if err != nil {
 					return err
 				}
@@ -141,9 +145,9 @@ func (f *fakeTUI) run(keys <-chan []byte) error {
 }
 
 // key takes one key, or waits for the rest of it.
-func (f *fakeTUI) key(b []byte) (int, error) {
-	quick := time.Since(f.lastKey) < f.Swallow
-	f.lastKey = time.Now()
+func (f *fakeTUI) key(b []byte, at time.Time) (int, error) {
+	quick := at.Sub(f.lastKey) < f.Swallow
+	f.lastKey = at
 	switch {
 	case bytes.HasPrefix(b, []byte(pasteStart)):
 		end := bytes.Index(b, []byte(pasteEnd))
@@ -284,7 +288,7 @@ func soak(t *testing.T, fake fakeTUI, count int) {
 	}
 	ad := quickFor("x")
 	ad.ReadyOutput, ad.ReadyPaste, ad.NoSteer = true, true, fake.Deaf
-	ad.Quiet, ad.SubmitDelay = 40*time.Millisecond, 2*fake.Swallow+5*time.Millisecond
+	ad.Quiet, ad.SubmitDelay = 40*time.Millisecond, 6*fake.Swallow+5*time.Millisecond
 	if fake.Deaf {
 		ad.Quiet = 500 * time.Millisecond // its stillness is no end
 	}
@@ -386,6 +390,14 @@ func typist(t *testing.T, p *pane, fake fakeTUI, stop <-chan struct{}) (sent []s
 			t.Error(err)
 		}
 	}
+	shows := func(line string) bool {
+		for !strings.HasSuffix(p.screen.tail(256), fmt.Sprintf("❯ %q", line)) {
+			if !pause(5 * time.Millisecond) {
+				return false
+			}
+		}
+		return true
+	}
 	for i := 0; pause(time.Duration(100+rnd.IntN(300)) * time.Millisecond); i++ {
 		if fake.Deaf {
 			continue // such a person's keys are lost too
@@ -400,9 +412,17 @@ func typist(t *testing.T, p *pane, fake fakeTUI, stop <-chan struct{}) (sent []s
 			key(string(r))
 			pause(time.Duration(rnd.IntN(40)) * time.Millisecond)
 		}
-		key("x")
-		key("\x7f")
-		<-time.After(fake.Swallow + 10*time.Millisecond)
+		// People press Enter when they see what they have typed, and not faster
+		// than the program takes it.
+		if key("x"); !shows(line + "x") {
+			key("\x15") // it is over
+			return sent
+		}
+		if key("\x7f"); !shows(line) {
+			key("\x15")
+			return sent
+		}
+		<-time.After(6*fake.Swallow + 10*time.Millisecond)
 		key(enter)
 		sent = append(sent, line)
 	}
