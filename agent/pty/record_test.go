@@ -145,7 +145,7 @@ func FuzzAppendJSON(f *testing.F) {
 	f.Add("\x00\x1b\"\\\u2028\xff")
 	f.Fuzz(func(t *testing.T, s string) {
 		var back string
-		if err := json.Unmarshal(appendJSON(nil, s), &back); err != nil {
+		if err := json.Unmarshal(appendJSON(nil, []byte(s)), &back); err != nil {
 			t.Fatal(err)
 		}
 		if back != strings.ToValidUTF8(s, "\uFFFD") && !strings.Contains(back, "\uFFFD") {

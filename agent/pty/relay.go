@@ -15,6 +15,7 @@ const (
 	drainQuiet = 200 * time.Millisecond // nothing came for so long after the exit: that was all
 	drainLimit = 10 * time.Second       // however much still comes
 	fenceLimit = time.Second
+	flood      = 2 << 10 // so much at once, and there is more behind it
 )
 
 // paneFiles are the terminal of the pane, nil where it has none.
@@ -89,6 +90,9 @@ func (r *relay) pumpOut() {
 	for {
 		n, err := r.t.master.Read(buf)
 		if n > 0 {
+			if n >= flood {
+				n += r.more(buf[n:])
+			}
 			r.show(buf[:n])
 			r.extend()
 			continue
@@ -101,6 +105,22 @@ func (r *relay) pumpOut() {
 			return
 		}
 	}
+}
+
+// more reads what is there already: a pty gives at most a page at a time, and
+// what follows costs much less in larger pieces.
+func (r *relay) more(buf []byte) (n int) {
+	_ = control(r.t.master, func(fd int) error {
+		for len(buf)-n >= os.Getpagesize() {
+			got, err := unix.Read(fd, buf[n:])
+			if err != nil || got <= 0 {
+				return nil // nothing yet, or the end, which the next read tells
+			}
+			n += got
+		}
+		return nil
+	})
+	return n
 }
 
 // show gives output to the pane, the recording and the counters. A pane that

@@ -330,7 +330,7 @@ func soak(t *testing.T, fake fakeTUI, count int) {
 		send(i)
 		<-time.After(time.Duration(rnd.IntN(60)) * time.Millisecond)
 	}
-	states := waitEnded(t, c, ids, time.Duration(count)*200*time.Millisecond+deadline)
+	states := waitEnded(t, c, ids, time.Duration(count)*600*time.Millisecond+deadline)
 	close(stop)
 	wg.Wait()
 	for id, s := range states {
