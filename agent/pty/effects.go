@@ -38,7 +38,7 @@ func (s *supervisor) apply(effects []effect) {
 			s.watch.side = ""
 			offer(s.outputs, struct{}{}) // look
 		case e.hold:
-			_, again := s.term.guarded(s.guard())
+			again, _ := s.term.guarded(s.guard())
 			s.unhold.Reset(max(again, time.Millisecond))
 		}
 	}
@@ -208,7 +208,7 @@ func (s *supervisor) look() {
 
 // submitAgain presses the submit key once more, unless a person is at it.
 func (s *supervisor) submitAgain(id string) {
-	if why, _ := s.term.guarded(s.guard()); why != nil {
+	if _, why := s.term.guarded(s.guard()); why != nil {
 		return
 	}
 	s.log.Info("no signal followed the submit key, it is pressed once more", "message", id)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -162,31 +161,6 @@ func playRaw() error {
 			return nil
 		}
 	}
-}
-
-// playBytes prints the file BYTES_OUT as it is, and then reads as many bytes as
-// BYTES_IN is to hold into that.
-func playBytes() error {
-	old, err := term.MakeRaw(0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = term.Restore(0, old) }()
-	out, err := os.ReadFile(os.Getenv("BYTES_OUT"))
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stdout.Write(out); err != nil {
-		return err
-	}
-	in, err := os.Create(os.Getenv("BYTES_IN"))
-	if err != nil {
-		return err
-	}
-	if _, err := io.CopyN(in, os.Stdin, int64(len(out))); err != nil {
-		return err
-	}
-	return in.Close()
 }
 
 // playSupervisor is a supervisor process of its own, told by PTY_TEST_OPTIONS.
@@ -525,25 +499,4 @@ func bash(t *testing.T) []string {
 		t.Fatal("bash is not installed")
 	}
 	return []string{path, "--norc", "--noprofile", "-i"}
-}
-
-// A fakeCheckpointer numbers checkpoints.
-type fakeCheckpointer struct {
-	mu   sync.Mutex
-	reqs []CheckpointRequest
-	fail bool
-	diff bool // a person changes files between the turns
-}
-
-func (f *fakeCheckpointer) Save(_ context.Context, req CheckpointRequest) (CheckpointInfo, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if req.Cause == CauseBetween && !f.diff {
-		return CheckpointInfo{}, ErrUnchanged
-	}
-	f.reqs = append(f.reqs, req)
-	if f.fail {
-		return CheckpointInfo{}, errors.New("no room")
-	}
-	return CheckpointInfo{ID: len(f.reqs), Commit: fmt.Sprint("c", len(f.reqs))}, nil
 }

@@ -1,11 +1,13 @@
 package pty
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -372,4 +374,25 @@ bad) st error:msg=bm8=;;
 	}
 	p.event("its end", func(ev Event) bool { return ev.Kind == EventWaiting && ev.Waiting.For == WaitNothing })
 	p.event("a person's turn", func(ev Event) bool { return ev.Kind == EventReady && ev.Ready.Source == adapter.ByTerminal })
+}
+
+// A fakeCheckpointer numbers checkpoints.
+type fakeCheckpointer struct {
+	mu   sync.Mutex
+	reqs []CheckpointRequest
+	fail bool
+	diff bool // a person changes files between the turns
+}
+
+func (f *fakeCheckpointer) Save(_ context.Context, req CheckpointRequest) (CheckpointInfo, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if req.Cause == CauseBetween && !f.diff {
+		return CheckpointInfo{}, ErrUnchanged
+	}
+	f.reqs = append(f.reqs, req)
+	if f.fail {
+		return CheckpointInfo{}, errors.New("no room")
+	}
+	return CheckpointInfo{ID: len(f.reqs), Commit: fmt.Sprint("c", len(f.reqs))}, nil
 }

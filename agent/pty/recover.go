@@ -40,7 +40,7 @@ func (s *supervisor) takeUp() error {
 	s.m = newMachine(s.opt.Adapter.Link, p.turn, s.opt.Now)
 	s.m.noSteer, s.m.checks = s.opt.Adapter.NoSteer, s.opt.Checkpoints != nil
 	s.m.guard = func() error {
-		why, _ := s.term.guarded(s.guard())
+		_, why := s.term.guarded(s.guard())
 		return why
 	}
 	if p.pending != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	creack "github.com/creack/pty"
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"muntin/agent/adapter"
 )
@@ -303,4 +305,29 @@ func TestTransparent(t *testing.T) {
 	if err != nil || !bytes.Equal(got, data) {
 		t.Errorf("the program read %d bytes, want %d; %v", len(got), len(data), err)
 	}
+}
+
+// playBytes prints the file BYTES_OUT as it is, and then reads as many bytes as
+// BYTES_IN is to hold into that.
+func playBytes() error {
+	old, err := term.MakeRaw(0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = term.Restore(0, old) }()
+	out, err := os.ReadFile(os.Getenv("BYTES_OUT"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stdout.Write(out); err != nil {
+		return err
+	}
+	in, err := os.Create(os.Getenv("BYTES_IN"))
+	if err != nil {
+		return err
+	}
+	if _, err := io.CopyN(in, os.Stdin, int64(len(out))); err != nil {
+		return err
+	}
+	return in.Close()
 }

@@ -164,19 +164,19 @@ func (t *terminal) undraft() {
 // A guard says for how long a person's keys keep messages out.
 type guard struct{ keys, draft time.Duration }
 
-// guarded says why nothing must be typed now, and how long to wait before it is
-// asked again; nil if nobody is in the way.
-func (t *terminal) guarded(g guard) (why error, again time.Duration) {
+// guarded says why nothing must be typed now, and how long to wait before it
+// is asked again; nil if nobody is in the way.
+func (t *terminal) guarded(g guard) (again time.Duration, why error) {
 	typed := t.typed()
 	if typed < g.keys {
-		return errTyping, g.keys - typed
+		return g.keys - typed, errTyping
 	}
 	t.dmu.Lock()
 	defer t.dmu.Unlock()
 	if t.draft.n > 0 && typed < g.draft {
-		return errDraft, g.draft - typed
+		return g.draft - typed, errDraft
 	}
-	return nil, 0
+	return 0, nil
 }
 
 // A pasting is what to paste and how.
@@ -207,7 +207,7 @@ func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
 	if err := t.waitReadLocked(ctx); err != nil {
 		return pasted{}, err
 	}
-	if why, _ := t.guarded(p.guard); why != nil {
+	if _, why := t.guarded(p.guard); why != nil {
 		return pasted{}, why
 	}
 	if err := p.before(); err != nil {
