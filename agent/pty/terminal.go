@@ -18,7 +18,8 @@ type terminal struct {
 	master *os.File // not blocking, so that deadlines work
 	slave  *os.File // kept open to ask for what is unread
 
-	mu sync.Mutex // one writer at a time: keystrokes and pastes never mix
+	mu      sync.Mutex   // one writer at a time: keystrokes and pastes never mix
+	written atomic.Int64 // when the child was last given something, since base
 
 	base    time.Time
 	output  atomic.Int64 // bytes from the child so far
@@ -139,8 +140,14 @@ func (t *terminal) keys(b []byte, byPerson bool) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, err := t.master.Write(b)
+	_, err := t.write(b)
 	return err
+}
+
+// write gives the child something. mu is held.
+func (t *terminal) write(b []byte) (int, error) {
+	defer func() { t.written.Store(int64(time.Since(t.base))) }()
+	return t.master.Write(b)
 }
 
 func (t *terminal) drafted(keys []byte) {
@@ -213,7 +220,7 @@ func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
 	if err := p.before(); err != nil {
 		return pasted{}, err
 	}
-	if _, err := t.master.Write(p.text); err != nil {
+	if _, err := t.write(p.text); err != nil {
 		return pasted{}, err
 	}
 	if err := t.waitReadLocked(ctx); err != nil {
@@ -223,7 +230,7 @@ func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
 		return pasted{}, err
 	}
 	done := pasted{mark: t.output.Load()}
-	if _, err := t.master.Write(p.submit); err != nil {
+	if _, err := t.write(p.submit); err != nil {
 		return pasted{}, err
 	}
 	done.read = t.waitRead(ctx, stallLimit) == nil
@@ -235,7 +242,7 @@ func (t *terminal) press(keys []byte) (pasted, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	done := pasted{mark: t.output.Load()}
-	_, err := t.master.Write(keys)
+	_, err := t.write(keys)
 	return done, err
 }
 
@@ -254,15 +261,18 @@ func (t *terminal) waitReadLocked(ctx context.Context) error {
 
 // waitRead waits until the child has read everything, at most limit (0: as
 // long as ctx lasts). Bytes pass through a queue in the kernel before they can
-// be counted, so a single zero proves nothing: three in a row do.
+// be counted, so a single zero proves nothing soon after something was written:
+// three in a row do, or one after a while.
 func (t *terminal) waitRead(ctx context.Context, limit time.Duration) error {
-	const zeros = 3
-	pause, longest := time.Millisecond, 20*time.Millisecond
-	start := time.Now()
+	const zeros, shortest, longest, calm = 3, 350 * time.Microsecond, 20 * time.Millisecond, 50 * time.Millisecond
+	pause, start := shortest, time.Now()
+	if time.Since(t.base)-time.Duration(t.written.Load()) > calm && t.unread() == 0 {
+		return nil
+	}
 	for seen := 0; seen < zeros; {
 		if t.unread() == 0 {
 			seen++
-			pause = time.Millisecond
+			pause = shortest
 		} else {
 			seen = 0
 			pause = min(pause+pause/2, longest)
