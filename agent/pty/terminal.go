@@ -20,6 +20,7 @@ type terminal struct {
 
 	mu      sync.Mutex   // one writer at a time: keystrokes and pastes never mix
 	written atomic.Int64 // when the child was last given something, since base
+	size    atomic.Int64 // and how many bytes
 
 	base    time.Time
 	output  atomic.Int64 // bytes from the child so far
@@ -146,6 +147,7 @@ func (t *terminal) keys(b []byte, byPerson bool) error {
 
 // write gives the child something. mu is held.
 func (t *terminal) write(b []byte) (int, error) {
+	t.size.Store(int64(len(b)))
 	defer func() { t.written.Store(int64(time.Since(t.base))) }()
 	return t.master.Write(b)
 }
@@ -262,9 +264,11 @@ func (t *terminal) waitReadLocked(ctx context.Context) error {
 // waitRead waits until the child has read everything, at most limit (0: as
 // long as ctx lasts). Bytes pass through a queue in the kernel before they can
 // be counted, so a single zero proves nothing soon after something was written:
-// three in a row do, or one after a while.
+// two in a row do, or one after a while, or one after what fits into one piece
+// was seen unread.
 func (t *terminal) waitRead(ctx context.Context, limit time.Duration) error {
-	const zeros, shortest, longest, calm = 3, 350 * time.Microsecond, 20 * time.Millisecond, 50 * time.Millisecond
+	const shortest, longest, calm, piece = 350 * time.Microsecond, 20 * time.Millisecond, 50 * time.Millisecond, 4000
+	zeros := 2
 	pause, start := shortest, time.Now()
 	if time.Since(t.base)-time.Duration(t.written.Load()) > calm && t.unread() == 0 {
 		return nil
@@ -275,7 +279,13 @@ func (t *terminal) waitRead(ctx context.Context, limit time.Duration) error {
 			pause = shortest
 		} else {
 			seen = 0
+			if t.size.Load() <= piece {
+				zeros = 1
+			}
 			pause = min(pause+pause/2, longest)
+		}
+		if seen >= zeros {
+			return nil
 		}
 		if limit > 0 && time.Since(start) > limit {
 			return os.ErrDeadlineExceeded
