@@ -191,15 +191,6 @@ type superOptions struct {
 	Grace   time.Duration
 }
 
-func appendLine(path, line string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(line + "\n")
-	return errors.Join(err, f.Close())
-}
-
 // deadline is how long a test waits for anything.
 const deadline = 20 * time.Second
 
