@@ -398,7 +398,7 @@ func typist(t *testing.T, p *pane, fake fakeTUI, stop <-chan struct{}) (sent []s
 		}
 		return true
 	}
-	for i := 0; pause(time.Duration(100+rnd.IntN(300)) * time.Millisecond); i++ {
+	for i := 0; pause(time.Duration(300+rnd.IntN(1700)) * time.Millisecond); i++ {
 		if fake.Deaf {
 			continue // such a person's keys are lost too
 		}
