@@ -22,6 +22,10 @@ func Reduce(s State, in Input) (State, []Effect) {
 		}
 	case InputLost:
 		r.lost(in.Agent)
+	case InputPlan:
+		if in.Plan != nil {
+			r.plan(*in.Plan)
+		}
 	case InputResult:
 		if in.Tasks != nil {
 			r.board(in.Rev, in.Tasks)
@@ -128,6 +132,10 @@ func (r *step) phase() {
 		s.Phase = PhaseStarting
 	case len(s.Work) > 0 || s.RunCheck.Key != "" || s.Count(TaskActive) > 0:
 		s.Phase = PhaseRunning
+	case s.Approve != "" || r.planning():
+		s.Phase = PhaseRunning
+	case !r.approved():
+		s.Phase = PhaseWaiting
 	case open > 0 && r.anyReady() && r.workersLeft():
 		s.Phase = PhaseRunning
 	case open > 0 || held > 0 || len(s.Tasks) == 0:

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"muntin/agent/pty"
+	"muntin/orchestrator/board"
+	"muntin/recipes"
 )
 
 // A TaskState is a task's mark on the board.
@@ -97,6 +99,7 @@ type Settings struct {
 	Check    string // the default check of a task
 	RunCheck string // the check of the merged result
 	Branch   string // where checked work is merged to
+	Approval recipes.Approval
 }
 
 // A Fact is a line of the run's story, for people.
@@ -119,6 +122,8 @@ type State struct {
 	Agents   map[string]Agent
 	Tasks    []Task
 	Rev      int64 // which reading of the board Tasks is
+	Plan     board.Status
+	Approve  string // the effect that approves the plan, while it is carried out
 	Work     map[string]Work
 	Effects  int // how many effects there have been; makes their keys
 	Phase    Phase
