@@ -105,3 +105,33 @@ func TestPlanFile(t *testing.T) {
 		t.Error("a wrong status was taken")
 	}
 }
+
+// An agent's tick is not the last word: its own is put back for the check, that of
+// another is put back and told.
+func TestAgentsTicksAreTakenBack(t *testing.T) {
+	t.Parallel()
+	for _, who := range []string{"ada", "bob"} {
+		w := newWorld(Settings{}, []string{"ada", "bob"}, Task{ID: "a", Text: "a", State: TaskOpen, Names: []string{"ada"}, Check: "true"})
+		w.ready("ada", "bob")
+		w.readBoard()
+		w.drive()
+		w.told = nil
+		w.task("a").State, w.task("a").By = TaskDone, who
+		w.readBoard()
+		w.readBoard() // read once more before it is put back
+		back := w.take(t, EffectMark)
+		if back.State != TaskActive || back.Task != "a" {
+			t.Fatalf("%s: %+v", who, back)
+		}
+		w.task("a").By = ""
+		w.do(back, Result{OK: true})
+		if got := kinds(w.pending); (who == "bob") != (got == "send bob") || who == "ada" && got != "" {
+			t.Errorf("%s ticked: %s", who, got)
+		}
+		w.drive()
+		w.turn("ada", "a", pty.TurnDone)
+		if e := w.take(t, EffectCheck); e.Task != "a" {
+			t.Errorf("%s: the check is of %s", who, e.Task)
+		}
+	}
+}

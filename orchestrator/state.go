@@ -36,6 +36,7 @@ type Task struct {
 	Ready    bool      `json:"ready,omitempty"`    // open, and nothing it depends on is missing
 	Group    bool      `json:"group,omitempty"`    // done when its children are; never given out
 	Reason   string    `json:"reason,omitempty"`
+	By       string    `json:"by,omitempty"` // the agent that ticked it; empty: a person, or it is not known
 }
 
 // A Stage is how far the run has come with a task.
@@ -62,6 +63,7 @@ type Work struct {
 	Tree    string // the checkpoint that is being checked or merged
 	Key     string // the effect it waits for; empty while the agent works
 	Since   time.Time
+	Ticked  bool // an agent ticked it, and that is being put back
 }
 
 // An Agent is one agent of the run as its event log shows it.
