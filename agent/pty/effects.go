@@ -128,13 +128,16 @@ func (s *supervisor) awaitForeground(ctx context.Context) {
 func (s *supervisor) markTyped(e *entry) error {
 	err := context.Canceled
 	s.do(s.work, func() {
-		if s.m.exited || s.m.inHand(e.rec.ID) != e || e.rec.Typed {
+		if s.m.exited || s.m.inHand(e.rec.ID) != e || e.state.Reached(stateTyping) {
 			return
 		}
-		r := e.rec
-		r.Typed = true
-		if err = s.box.put(r); err == nil {
-			e.rec.Typed = true
+		info := e.info()
+		info.State = stateTyping
+		if err = s.events.append(Event{Kind: EventMessage, Turn: s.m.running(), Message: &info}); err != nil {
+			return
+		}
+		if err = s.events.log.Sync(); err == nil {
+			e.state = stateTyping
 		}
 	})
 	return err

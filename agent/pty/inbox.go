@@ -21,7 +21,6 @@ import (
 type record struct {
 	Message
 	State    MessageState `json:"state"`
-	Typed    bool         `json:"typed,omitempty"` // its paste was begun: it is never typed again
 	Why      string       `json:"why,omitempty"`   // failed
 	Finished *time.Time   `json:"finished,omitempty"`
 }

@@ -137,7 +137,7 @@ func cancelFiled(dir state.AgentDir, r record) (MessageInfo, error) {
 	if err != nil {
 		return MessageInfo{}, err
 	}
-	if last := p.states[r.ID]; r.Typed || last.Reached(StateDelivered) {
+	if last := p.states[r.ID]; last.Reached(stateTyping) {
 		info := r.info()
 		if last != "" {
 			info.State = last

@@ -69,7 +69,7 @@ func (s *supervisor) takeUpOne(r record, p past) error {
 	switch {
 	case last == StateAccepted:
 		why = whyAccepted
-	case !s.opt.Adapter.Link && (r.Typed || last == StateDelivered):
+	case !s.opt.Adapter.Link && last.Reached(stateTyping):
 		why = whyTyped
 	case expired(r, s.opt.Now()):
 		why = whyExpired

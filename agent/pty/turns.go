@@ -226,7 +226,7 @@ func (m *machine) begin(message string, source adapter.Evidence) {
 		t.task = e.rec.Task
 		m.main = nil
 		m.open = append(m.open, e)
-	} else if e != nil && !m.link && !e.rec.Typed {
+	} else if e != nil && !m.link && !e.state.Reached(stateTyping) {
 		m.takeBack(e) // a person was faster
 	}
 	m.cur = t
@@ -401,7 +401,7 @@ func (m *machine) leave() {
 // taken reports whether the agent may have acted on e: it must not be handed
 // over again.
 func (m *machine) taken(e *entry) bool {
-	return e.state.Reached(StateAccepted) || !m.link && (e.rec.Typed || e.state.Reached(StateDelivered))
+	return e.state.Reached(StateAccepted) || !m.link && e.state.Reached(stateTyping)
 }
 
 // settled reports whether nothing is under way.
@@ -450,10 +450,19 @@ func (m *machine) enter(s AgentState, source adapter.Evidence) {
 }
 
 func (m *machine) write(ev Event) {
-	if m.cur != nil || ev.Kind == EventTurnEnd {
+	ev.Turn = m.running()
+	if ev.Kind == EventTurnEnd {
 		ev.Turn = m.turn
 	}
 	m.do(effect{event: &ev})
+}
+
+// running is the number of the turn that runs, 0 if none does.
+func (m *machine) running() int {
+	if m.cur == nil {
+		return 0
+	}
+	return m.turn
 }
 
 func (m *machine) do(e effect) { m.todo = append(m.todo, e) }
