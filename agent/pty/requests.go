@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -52,7 +53,8 @@ func (s *supervisor) send(ctx context.Context, msg Message) (info MessageInfo, s
 			return
 		}
 		if !known { // else it was filed behind the supervisor's back
-			r = record{Message: msg, State: StateQueued}
+			s.filed = max(s.filed+1, time.Now().UnixNano())
+			r = record{Message: msg, State: StateQueued, Filed: s.filed}
 			if err = s.box.put(r); err != nil {
 				return
 			}

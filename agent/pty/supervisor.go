@@ -53,6 +53,7 @@ type supervisor struct {
 
 	todo     []effect // what apply has not carried out yet
 	applying bool
+	filed    int64                  // place of the message that was filed last
 	held     bool                   // what OnHeld was told
 	ending   bool                   // the child has been told to end
 	drained  bool                   // it has ended and all of its output is there
