@@ -242,6 +242,7 @@ func (s *supervisor) lookAgain(again lookAgain, seen int64) {
 
 // entered takes note that a person pressed Enter.
 func (s *supervisor) entered(mark int64) {
+	s.apply(s.m.personEnters())
 	if s.m.link || s.watch.trust > 0 || s.watch.mode != watchRest || s.m.state != AgentIdle || s.m.main != nil {
 		return
 	}
@@ -262,8 +263,8 @@ func (s *supervisor) checkpoint(cause CheckpointCause) {
 			req.Entry = t.end.Entry
 		}
 	}
-	if cause == CauseBetween {
-		req.Message = s.m.main.rec.ID
+	if s.m.behind != nil {
+		req.Message = s.m.behind.rec.ID
 	}
 	s.wg.Go(func() { s.saveCheckpoint(s.work, req) })
 }

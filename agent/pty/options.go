@@ -28,8 +28,9 @@ type Checkpointer interface {
 type CheckpointCause string
 
 // Why a supervisor takes checkpoints: before the first turn, so that it can be
-// taken back; after each; and before one, if files were changed since the last,
-// by a person then.
+// taken back; after each; and before each, if files were changed since the last,
+// by a person then. For a turn that a person begins it is asked for when they
+// press Enter at the idle agent, or else when the turn is seen to begin.
 const (
 	CauseStart   CheckpointCause = "start"
 	CauseTurn    CheckpointCause = "turn"

@@ -28,19 +28,6 @@ func (m *machine) hand() {
 	}
 }
 
-// begins hands over the message that begins a turn, once the state before it
-// is kept: a person may have changed files since the last turn's end. Right
-// after a checkpoint nobody has.
-func (m *machine) begins(e *entry) {
-	m.main = e
-	if m.checks && !m.fresh {
-		m.checking = true
-		m.do(effect{checkpoint: CauseBetween})
-		return
-	}
-	m.do(effect{deliver: e})
-}
-
 // nextUrgent reports whether it took e off its queue.
 func (m *machine) nextUrgent(e *entry) bool {
 	abort := e.rec.Kind == KindAbort

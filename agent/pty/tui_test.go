@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -57,11 +58,16 @@ func playTUI() error {
 		defer close(keys)
 		for {
 			buf := make([]byte, 64<<10)
+			// When they came, as the program sees it: the machine may be so
+			// busy that this goroutine stands still behind the reading, and
+			// then the next key seems to come at once.
+			_, _ = unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1)
+			at := time.Now()
 			n, err := os.Stdin.Read(buf)
 			if err != nil {
 				return
 			}
-			keys <- readKeys{buf[:n], time.Now()}
+			keys <- readKeys{buf[:n], at}
 		}
 	}()
 	f.insert = true

@@ -1,14 +1,11 @@
 package pty
 
 import (
+	"slices"
 	"time"
-	"unicode/utf8"
 
 	"muntin/agent/adapter"
 )
-
-// maxLastWords is how much of the agent's last words a turn_end keeps.
-const maxLastWords = 4 << 10
 
 // A machine is what the supervisor knows of the agent: what it does, which
 // messages wait, and which of them is where. It is pure: each method takes
@@ -32,10 +29,12 @@ type machine struct {
 	turn   int // number of the last turn
 
 	cur      *turn
-	booted   bool // the first checkpoint has been tried
-	settling bool // the turn's checkpoint is being taken
-	checking bool // the checkpoint before main's turn is being taken
-	fresh    bool // a checkpoint has been taken just now
+	booted   bool      // the first checkpoint has been tried
+	settling bool      // the turn's checkpoint is being taken
+	checking bool      // the checkpoint before a turn is being taken
+	behind   *entry    // is handed over then
+	fresh    bool      // a checkpoint has been taken just now
+	entered  time.Time // a person pressed Enter, and the state then is kept
 	exited   bool
 	holding  bool         // the next message waits for the person in the pane
 	waiter   *WaitingInfo // the running turn waits for a person
@@ -208,6 +207,12 @@ func (m *machine) turnStarted(message string, source adapter.Evidence) []effect 
 	if m.busy() {
 		return m.postpone(func() []effect { return m.turnStarted(message, source) })
 	}
+	if m.unkept(message) {
+		m.check(nil)
+		// Before what has happened in it meanwhile.
+		m.later = slices.Insert(m.later, 0, func() []effect { return m.turnStarted(message, source) })
+		return m.flush()
+	}
 	m.begin(message, source)
 	m.next()
 	return m.flush()
@@ -218,6 +223,7 @@ func (m *machine) begin(message string, source adapter.Evidence) {
 		return
 	}
 	m.turn++
+	m.entered = time.Time{}
 	t := &turn{message: message, started: m.clock()}
 	if e := m.main; e != nil && message != "" && e.rec.ID == message {
 		if !e.state.Reached(StateAccepted) && source != adapter.ByNone {
@@ -277,9 +283,10 @@ func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 	m.booted, m.fresh = true, true
 	switch {
 	case m.checking:
-		m.checking = false
-		if m.main != nil && !m.exited {
-			m.do(effect{deliver: m.main})
+		e := m.behind
+		m.checking, m.behind = false, nil
+		if e != nil && e == m.main && !m.exited {
+			m.do(effect{deliver: e})
 		}
 	case m.settling:
 		m.settle(info)
@@ -359,8 +366,11 @@ func (m *machine) linkLost() []effect {
 
 // exit says that the agent's process has ended.
 func (m *machine) exit() []effect {
-	if m.exited {
+	switch {
+	case m.exited:
 		return nil
+	case m.checking && m.behind == nil: // a person's turn may wait for it
+		return m.postpone(m.exit)
 	}
 	if e := m.main; e != nil && m.cur == nil && !m.busy() && m.taken(e) {
 		m.begin(e.rec.ID, adapter.ByNone) // it may have done something, and its turn had no time to be seen
@@ -480,29 +490,4 @@ func (m *machine) status() Status {
 		s.Message, s.Task = m.main.rec.ID, m.main.rec.Task
 	}
 	return s
-}
-
-// lastWords keeps the end of a text, at most n bytes, between characters: what
-// an answer comes to stands there.
-func lastWords(s string, n int) string {
-	const mark = "…"
-	if len(s) <= n {
-		return s
-	}
-	s = s[len(s)-n+len(mark):]
-	for len(s) > 0 && !utf8.RuneStart(s[0]) {
-		s = s[1:]
-	}
-	return mark + s
-}
-
-// clip cuts a text to at most n bytes, between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
