@@ -62,17 +62,20 @@ func (s *supervisor) guard() guard { return guard{keys: s.opt.Hold, draft: s.opt
 
 // deliver hands a message over, in a goroutine of its own.
 func (s *supervisor) deliver(e *entry) {
-	msg := e.rec.Message
+	h, msg := handing{e, e.tries}, e.rec.Message
 	if s.m.link {
 		l := s.link
-		s.wg.Go(func() { s.deliverLink(l, msg) })
+		s.wg.Go(func() { s.deliverLink(l, h, msg) })
 		return
 	}
-	s.wg.Go(func() { s.deliverTyped(e, msg) })
+	s.wg.Go(func() {
+		done, err := s.typeIt(h, msg)
+		s.do(s.work, func() { s.wasTyped(h, done, err) })
+	})
 }
 
 // deliverLink sends the message on the built-in agent's link.
-func (s *supervisor) deliverLink(l *link, msg Message) {
+func (s *supervisor) deliverLink(l *link, h handing, msg Message) {
 	if l != nil {
 		if err := l.send(Frame{Op: OpDeliver, Message: &msg}); err != nil {
 			s.log.Warn("delivering a message", "id", msg.ID, "error", err)
@@ -81,33 +84,31 @@ func (s *supervisor) deliverLink(l *link, msg Message) {
 		}
 	}
 	s.do(s.work, func() {
-		if l == nil || l != s.link {
+		switch {
+		case !s.m.holds(h):
+		case l == nil || l != s.link:
 			s.apply(s.m.returned(msg.ID))
-			return
+		default:
+			s.apply(s.m.delivered(msg.ID, adapter.ByProtocol))
 		}
-		s.apply(s.m.delivered(msg.ID, adapter.ByProtocol))
 	})
 }
 
-// deliverTyped types the message into the agent's terminal.
-func (s *supervisor) deliverTyped(e *entry, msg Message) {
+// typeIt types the message into the agent's terminal.
+func (s *supervisor) typeIt(h handing, msg Message) (pasted, error) {
 	ad := s.opt.Adapter
 	if msg.Kind == KindAbort {
 		s.awaitForeground(s.work)
-		done, err := s.term.press(kittyKeys(ad.Abort, s.term.scan.kitty.Load()))
-		s.do(s.work, func() { s.wasTyped(msg, done, err) })
-		return
+		return s.term.press(kittyKeys(ad.Abort, s.term.scan.kitty.Load()))
 	}
 	text, err := pasteBytes(msg.Text, s.term.scan.pasting.Load(), s.term.lineMode())
 	if err != nil {
-		s.do(s.work, func() { s.apply(s.m.refused(msg.ID, err.Error())) })
-		return
+		return pasted{}, err
 	}
-	done, err := s.term.paste(s.work, pasting{
+	return s.term.paste(s.work, pasting{
 		text: text, submit: kittyKeys(ad.Submit, s.term.scan.kitty.Load()), delay: ad.Delay(len(text)), guard: s.guard(),
-		before: func() error { return s.markTyped(e) },
+		before: func() error { return s.markTyped(h) },
 	})
-	s.do(s.work, func() { s.wasTyped(msg, done, err) })
 }
 
 // awaitForeground gives a shell that has just taken a command a moment to put
@@ -125,10 +126,11 @@ func (s *supervisor) awaitForeground(ctx context.Context) {
 
 // markTyped writes down, before the first byte is typed, that the message must
 // not be typed again whatever happens now.
-func (s *supervisor) markTyped(e *entry) error {
+func (s *supervisor) markTyped(h handing) error {
 	err := context.Canceled
 	s.do(s.work, func() {
-		if s.m.exited || s.m.inHand(e.rec.ID) != e || e.state.Reached(stateTyping) {
+		e := h.e
+		if s.m.exited || !s.m.holds(h) || e.state.Reached(stateTyping) {
 			return
 		}
 		info := e.info()
@@ -144,8 +146,11 @@ func (s *supervisor) markTyped(e *entry) error {
 }
 
 // wasTyped goes on after a message was typed, or was not.
-func (s *supervisor) wasTyped(msg Message, done pasted, err error) {
+func (s *supervisor) wasTyped(h handing, done pasted, err error) {
+	msg := h.e.rec.Message
 	switch {
+	case !s.m.holds(h): // it was taken back meanwhile
+		return
 	case errors.Is(err, errTyping) || errors.Is(err, errDraft):
 		s.apply(s.m.blocked(msg.ID, err))
 		return

@@ -329,3 +329,29 @@ func TestLastWords(t *testing.T) {
 		}
 	}
 }
+
+// What becomes of an attempt to hand a message over says nothing any more once
+// the message was taken back, and even when it is handed over again.
+func TestMachineVoidHanding(t *testing.T) {
+	t.Parallel()
+	m := newMachine(false, 0, time.Now)
+	m.boot()
+	taken(m)
+	ready(m)
+	add("a", KindPrompt)(m)
+	first := handing{m.main, m.main.tries}
+	if !m.holds(first) {
+		t.Error("the first attempt is void at once")
+	}
+	started("")(m) // a person was faster
+	if m.holds(first) {
+		t.Error("an attempt counts after the message was taken back")
+	}
+	ended(TurnDone)(m)
+	if got := describe(taken(m)); got != "checkpoint1 turn_end1(done) deliver:a" {
+		t.Fatal(got)
+	}
+	if m.holds(first) || !m.holds(handing{m.main, m.main.tries}) {
+		t.Error("an old attempt is taken for the new one")
+	}
+}

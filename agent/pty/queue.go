@@ -98,6 +98,7 @@ func (m *machine) returned(id string) []effect {
 func (m *machine) takeBack(e *entry) {
 	m.letGo(e)
 	e.state = StateQueued
+	e.tries++
 	if e.rec.Kind == KindSteer || e.rec.Kind == KindAbort {
 		m.urgent = slices.Insert(m.urgent, 0, e)
 	} else {
@@ -112,6 +113,11 @@ func (m *machine) inHand(id string) *entry {
 		}
 	}
 	return nil
+}
+
+// holds reports whether h is not void.
+func (m *machine) holds(h handing) bool {
+	return m.inHand(h.e.rec.ID) == h.e && h.e.tries == h.try
 }
 
 func (m *machine) letGo(e *entry) {

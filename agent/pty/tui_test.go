@@ -302,7 +302,7 @@ func soak(t *testing.T, fake fakeTUI, count int) {
 		Argv: []string{self(t)}, Adapter: ad, Hold: 25 * time.Millisecond, Env: []string{roleEnv + "=tui", "FAKE_TUI=" + string(raw)},
 	})
 	rnd := rand.New(rand.NewPCG(1, 2))
-	want := map[string]int{}
+	want, named := map[string]int{}, map[string]string{}
 	ids := make([]string, 0, count)
 	c := p.client()
 	send := func(i int) {
@@ -314,6 +314,7 @@ func soak(t *testing.T, fake fakeTUI, count int) {
 			m.Kind = KindSteer
 		}
 		want[m.Text]++
+		named[m.Text] = m.ID
 		ids = append(ids, m.ID)
 		if _, err := c.Send(testContext(t), m); err != nil {
 			t.Error(err)
@@ -347,7 +348,13 @@ func soak(t *testing.T, fake fakeTUI, count int) {
 	for _, text := range typed {
 		want[text]++
 	}
-	checkSoak(t, fake.Log, want)
+	for _, text := range checkSoak(t, fake.Log, want) {
+		for _, ev := range p.events() {
+			if line, _ := json.Marshal(ev); ev.Message != nil && ev.Message.ID == named[text] {
+				t.Logf("%.300s", line)
+			}
+		}
+	}
 }
 
 // waitEnded waits until all of the messages have ended.
@@ -435,7 +442,8 @@ func typist(t *testing.T, p *pane, fake fakeTUI, stop <-chan struct{}) (sent []s
 	return sent
 }
 
-func checkSoak(t *testing.T, log string, want map[string]int) {
+// checkSoak answers with the texts that are not there once.
+func checkSoak(t *testing.T, log string, want map[string]int) (wrong []string) {
 	t.Helper()
 	got := map[string]int{}
 	read := func() int {
@@ -461,6 +469,7 @@ func checkSoak(t *testing.T, log string, want map[string]int) {
 	for text, n := range want {
 		if got[text] != n {
 			t.Errorf("%d times, want %d: %.80q", got[text], n, text)
+			wrong = append(wrong, text)
 		}
 	}
 	for text, n := range got {
@@ -468,6 +477,7 @@ func checkSoak(t *testing.T, log string, want map[string]int) {
 			t.Errorf("nobody sent (%d times) %.200q", n, text)
 		}
 	}
+	return wrong
 }
 
 func appendLine(path, line string) error {

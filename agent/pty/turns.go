@@ -64,6 +64,15 @@ type entry struct {
 	evidence adapter.Evidence
 	why      string // it has been said that it is held, and why
 	late     bool   // it was typed for a turn that was over by then
+	tries    int    // how often it was taken back
+}
+
+// A handing is one attempt to hand a message over. It is void once the message
+// was taken back: then the next one counts, and what becomes of this one does
+// not.
+type handing struct {
+	e   *entry
+	try int
 }
 
 // An effect is something for the supervisor to do. Exactly one field is set.
