@@ -51,3 +51,20 @@ func (m *machine) begins(e *entry) {
 	}
 	m.do(effect{deliver: e})
 }
+
+// tend asks for the store of the checkpoints to be looked after, between two
+// turns, when it is time.
+func (m *machine) tend() {
+	if !m.tends || m.tending || m.saved < tendEvery || m.exited || m.busy() || m.cur != nil || m.main != nil || m.side != nil {
+		return
+	}
+	m.tending, m.saved = true, 0
+	m.do(effect{tend: true})
+}
+
+// tended says that it was, or was broken off.
+func (m *machine) tended() []effect {
+	m.tending = false
+	m.next()
+	return m.flush()
+}

@@ -1,8 +1,10 @@
 package pty
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -95,5 +97,65 @@ func TestCheckpointBeforePersonsTurn(t *testing.T) {
 	ev := p.event("the checkpoint", func(ev Event) bool { return ev.Kind == EventCheckpoint && ev.Checkpoint.Cause == string(CauseBetween) })
 	if ev.Turn != 0 {
 		t.Errorf("%+v", ev)
+	}
+}
+
+// The store is looked after between two turns, when it is time; the next
+// message waits, a person does not.
+func TestMachineTends(t *testing.T) {
+	t.Parallel()
+	m := newMachine(false, 0, time.Now)
+	m.checks, m.tends = true, true
+	boot(m)
+	m.saved = tendEvery - 2 // and the first
+	taken(m)
+	ready(m)
+	for i, s := range []step{
+		{add("a", KindPrompt), "a=queued take:between"}, {notChanged, "deliver:a"}, {started("a"), "a=delivered a=accepted turn_start1"},
+		{add("b", KindPrompt), "b=queued"}, {ended(TurnDone), "take:turn"},
+		{taken, "checkpoint1 turn_end1(done) a=done finish:a tend"},
+		{func(m *machine) []effect { return m.poke() }, ""},
+		{started(""), "take:between"}, {notChanged, "turn_start2"},
+		{func(m *machine) []effect { return m.tended() }, ""},
+		{ended(TurnDone), "take:turn"}, {taken, "checkpoint2 turn_end2(done) deliver:b"},
+	} {
+		if got := describe(s.do(m)); got != s.want {
+			t.Fatalf("step %d: got %q, want %q", i+1, got, s.want)
+		}
+	}
+}
+
+// A tendingCheckpointer tells whether it is looked after in a turn.
+type tendingCheckpointer struct {
+	fakeCheckpointer
+	tended atomic.Int32
+	inTurn func() bool
+	wrong  atomic.Bool
+}
+
+func (c *tendingCheckpointer) Maintain(context.Context) error {
+	c.tended.Add(1)
+	c.wrong.Store(c.wrong.Load() || c.inTurn())
+	return nil
+}
+
+func TestMaintain(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	cp := &tendingCheckpointer{inTurn: func() bool {
+		events := eventsOf(t, dir)
+		return events[len(events)-1].Turn != 0 && events[len(events)-1].Kind != EventTurnEnd && events[len(events)-1].Kind != EventMessage
+	}}
+	p, _ := runAgent(t, Options{Checkpoints: cp, Dir: dir})
+	var last Message
+	for range 2*tendEvery + 1 {
+		last = prompt("work")
+		p.send(last, StateQueued)
+	}
+	if info := p.send(last, StateDone); info.State != StateDone {
+		t.Errorf("%+v", info)
+	}
+	if n := cp.tended.Load(); n != 2 || cp.wrong.Load() {
+		t.Errorf("looked after %d times for %d checkpoints, in a turn: %v", n, 2*tendEvery+2, cp.wrong.Load())
 	}
 }

@@ -40,6 +40,8 @@ func (s *supervisor) apply(effects []effect) {
 		case e.hold:
 			again, _ := s.term.guarded(s.guard())
 			s.unhold.Reset(max(again, time.Millisecond))
+		case e.tend:
+			s.tend()
 		}
 	}
 	s.todo, s.applying = nil, false
@@ -48,6 +50,9 @@ func (s *supervisor) apply(effects []effect) {
 
 // settled arranges what depends on the messages that wait now.
 func (s *supervisor) settled() {
+	if s.m.tending && (s.m.cur != nil || s.m.busy()) {
+		s.stopTending()
+	}
 	if s.m.holding != s.held {
 		s.held = s.m.holding
 		s.opt.OnHeld(s.held)
@@ -253,47 +258,4 @@ func (s *supervisor) entered(mark int64) {
 	}
 	s.watch.begin(watchEnter, "", mark, time.Now())
 	s.look()
-}
-
-// checkpoint has one taken, in a goroutine of its own.
-func (s *supervisor) checkpoint(cause CheckpointCause) {
-	if s.opt.Checkpoints == nil {
-		s.apply(s.m.checkpointed(nil, ""))
-		return
-	}
-	req := CheckpointRequest{Run: s.opt.Run, Agent: s.opt.Agent, Turn: s.m.turn, Cause: cause}
-	if t := s.m.cur; t != nil {
-		req.Message = t.message
-		if t.end != nil {
-			req.Entry = t.end.Entry
-		}
-	}
-	if s.m.behind != nil {
-		req.Message = s.m.behind.rec.ID
-	}
-	s.wg.Go(func() { s.saveCheckpoint(s.work, req) })
-}
-
-func (s *supervisor) saveCheckpoint(work context.Context, req CheckpointRequest) {
-	// The last turn's checkpoint is taken after the agent has ended, and with
-	// it the deliveries' context.
-	base := context.WithoutCancel(work)
-	ctx, cancel := context.WithTimeout(base, s.opt.CheckpointTimeout)
-	defer cancel()
-	info, err := s.opt.Checkpoints.Save(ctx, req)
-	s.do(base, func() {
-		if errors.Is(err, ErrUnchanged) {
-			s.apply(s.m.checkpointed(nil, ""))
-			return
-		}
-		if err != nil {
-			s.log.Error("taking a checkpoint", "turn", req.Turn, "error", err)
-			s.apply(s.m.checkpointed(nil, err.Error()))
-			return
-		}
-		if info.Cause == "" {
-			info.Cause = string(req.Cause)
-		}
-		s.apply(s.m.checkpointed(&info, ""))
-	})
 }

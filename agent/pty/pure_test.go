@@ -41,6 +41,8 @@ func describe(effects []effect) string {
 			out = append(out, "take:"+string(e.checkpoint))
 		case e.hold:
 			out = append(out, "hold")
+		case e.tend:
+			out = append(out, "tend")
 		}
 	}
 	return strings.Join(out, " ")

@@ -13,7 +13,7 @@ func (m *machine) next() {
 }
 
 func (m *machine) hand() {
-	if m.busy() || m.exited || m.state != AgentIdle && m.state != AgentWorking {
+	if m.busy() || m.tending || m.exited || m.state != AgentIdle && m.state != AgentWorking {
 		return
 	}
 	if m.side == nil && len(m.urgent) > 0 && m.nextUrgent(m.urgent[0]) {

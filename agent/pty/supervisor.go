@@ -49,7 +49,9 @@ type supervisor struct {
 
 	work     context.Context // of deliveries; ends with the child
 	stopWork context.CancelFunc
-	wg       sync.WaitGroup // deliveries, checkpoints, the end of the child
+
+	stopTending context.CancelFunc // ends a call of Maintain
+	wg          sync.WaitGroup     // deliveries, checkpoints, the end of the child
 
 	todo     []effect // what apply has not carried out yet
 	applying bool

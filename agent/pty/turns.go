@@ -35,6 +35,9 @@ type machine struct {
 	behind   *entry    // is handed over then
 	fresh    bool      // a checkpoint has been taken just now
 	entered  time.Time // a person pressed Enter, and the state then is kept
+	tends    bool      // the store of the checkpoints is looked after
+	saved    int       // checkpoints since that was done
+	tending  bool      // it is being done
 	exited   bool
 	holding  bool         // the next message waits for the person in the pane
 	waiter   *WaitingInfo // the running turn waits for a person
@@ -83,6 +86,7 @@ type effect struct {
 	checkpoint CheckpointCause // take one
 	await      *entry          // it was typed and begins a turn: see what follows
 	hold       bool            // call poke when the person has stopped typing
+	tend       bool            // look after the store of the checkpoints
 }
 
 func newMachine(link bool, turn int, clock func() time.Time) *machine {
@@ -285,6 +289,7 @@ func (m *machine) turnOver(end TurnEndInfo) []effect {
 func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 	if info != nil {
 		m.write(Event{Kind: EventCheckpoint, Checkpoint: info})
+		m.saved++
 	}
 	if why != "" {
 		m.write(Event{Kind: EventCheckpointFailed, Error: why})
@@ -312,6 +317,7 @@ func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 	if m.exited && !m.settling {
 		m.leave()
 	}
+	m.tend()
 	m.next()
 	m.fresh = false
 	return m.flush()
@@ -357,70 +363,6 @@ func whyFailed(end TurnEndInfo) string {
 		return "the agent's process ended in the turn"
 	}
 	return "the turn ended: " + string(end.Reason)
-}
-
-// linkLost says that the agent lives but cannot be heard.
-func (m *machine) linkLost() []effect {
-	if m.exited {
-		return nil
-	}
-	m.enter(AgentUnknown, adapter.ByNone)
-	for _, e := range []*entry{m.side, m.main} {
-		if e != nil && !e.state.Reached(StateAccepted) {
-			m.takeBack(e) // it is handed over again by its id, and taken once
-		}
-	}
-	return m.flush()
-}
-
-// exit says that the agent's process has ended.
-func (m *machine) exit() []effect {
-	switch {
-	case m.exited:
-		return nil
-	case m.checking && m.behind == nil: // a person's turn may wait for it
-		return m.postpone(m.exit)
-	}
-	if e := m.main; e != nil && m.cur == nil && !m.busy() && m.taken(e) {
-		m.begin(e.rec.ID, adapter.ByNone) // it may have done something, and its turn had no time to be seen
-	}
-	m.exited = true
-	m.enter(AgentExited, adapter.ByProcess)
-	m.later = nil
-	switch {
-	case m.settling:
-	case m.checking:
-		m.leave()
-	case m.cur != nil:
-		m.cur.end = &TurnEndInfo{Reason: TurnExited, Source: adapter.ByProcess}
-		m.settling = true
-		m.do(effect{checkpoint: CauseTurn})
-	default:
-		m.leave()
-	}
-	return m.flush()
-}
-
-// leave ends the messages that were handed over and cannot be answered any
-// more. One that the built-in agent has not accepted stays for the next life.
-func (m *machine) leave() {
-	for _, e := range []*entry{m.side, m.main} {
-		switch {
-		case e == nil:
-			continue
-		case m.taken(e):
-			m.letGo(e)
-			m.finish(e, StateFailed, "", "the agent's process ended before it answered")
-		default:
-			m.takeBack(e)
-		}
-	}
-}
-
-// taken reports whether the agent may have acted on e: it must not be handed
-// over again.
-func (m *machine) taken(e *entry) bool {
-	return e.state.Reached(StateAccepted) || !m.link && e.state.Reached(stateTyping)
 }
 
 // settled reports whether nothing is under way.
