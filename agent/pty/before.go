@@ -62,9 +62,13 @@ func (m *machine) tend() {
 	m.do(effect{tend: true})
 }
 
-// tended says that it was, or was broken off.
-func (m *machine) tended() []effect {
+// tended says that it was done, or broken off: then it is tried again after the
+// next turn.
+func (m *machine) tended(brokenOff bool) []effect {
 	m.tending = false
+	if brokenOff {
+		m.saved = tendEvery
+	}
 	m.next()
 	return m.flush()
 }

@@ -116,8 +116,9 @@ func TestMachineTends(t *testing.T) {
 		{taken, "checkpoint1 turn_end1(done) a=done finish:a tend"},
 		{func(m *machine) []effect { return m.poke() }, ""},
 		{started(""), "take:between"}, {notChanged, "turn_start2"},
-		{func(m *machine) []effect { return m.tended() }, ""},
-		{ended(TurnDone), "take:turn"}, {taken, "checkpoint2 turn_end2(done) deliver:b"},
+		{func(m *machine) []effect { return m.tended(true) }, ""},
+		{ended(TurnDone), "take:turn"}, {taken, "checkpoint2 turn_end2(done) tend"},
+		{func(m *machine) []effect { return m.tended(false) }, "take:between"}, {notChanged, "deliver:b"},
 	} {
 		if got := describe(s.do(m)); got != s.want {
 			t.Fatalf("step %d: got %q, want %q", i+1, got, s.want)

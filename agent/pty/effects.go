@@ -41,7 +41,9 @@ func (s *supervisor) apply(effects []effect) {
 			again, _ := s.term.guarded(s.guard())
 			s.unhold.Reset(max(again, time.Millisecond))
 		case e.tend:
-			s.tend()
+			if store, ok := s.opt.Checkpoints.(Maintainer); ok {
+				s.wg.Go(func() { s.maintain(s.work, store) })
+			}
 		}
 	}
 	s.todo, s.applying = nil, false

@@ -48,18 +48,21 @@ func (s *supervisor) saveCheckpoint(work context.Context, req CheckpointRequest)
 	})
 }
 
-// tend looks after the store, in a goroutine of its own.
-func (s *supervisor) tend() {
-	ctx, cancel := context.WithTimeout(s.work, s.opt.CheckpointTimeout)
-	s.stopTending = cancel
-	store, ok := s.opt.Checkpoints.(Maintainer)
-	s.wg.Go(func() {
-		defer cancel()
-		if ok {
-			if err := store.Maintain(ctx); err != nil && ctx.Err() == nil {
-				s.log.Error("looking after the checkpoints", "error", err)
-			}
-		}
-		s.do(s.work, func() { s.apply(s.m.tended()) })
+// maintain looks after the store, unless a turn has begun by now or does
+// meanwhile.
+func (s *supervisor) maintain(work context.Context, store Maintainer) {
+	ctx, cancel := context.WithTimeout(work, s.opt.CheckpointTimeout)
+	defer cancel()
+	s.do(work, func() {
+		s.stopTending = cancel
+		s.settled()
+	})
+	if err := store.Maintain(ctx); err != nil && ctx.Err() == nil {
+		s.log.Error("looking after the checkpoints", "error", err)
+	}
+	brokenOff := errors.Is(ctx.Err(), context.Canceled)
+	s.do(work, func() {
+		s.stopTending = func() {}
+		s.apply(s.m.tended(brokenOff))
 	})
 }

@@ -50,7 +50,7 @@ type supervisor struct {
 	work     context.Context // of deliveries; ends with the child
 	stopWork context.CancelFunc
 
-	stopTending context.CancelFunc // ends a call of Maintain
+	stopTending context.CancelFunc // ends a call of Maintain; loop's
 	wg          sync.WaitGroup     // deliveries, checkpoints, the end of the child
 
 	todo     []effect // what apply has not carried out yet
@@ -79,7 +79,7 @@ func Run(ctx context.Context, opt Options) (ExitInfo, error) {
 		signals: make(chan os.Signal, 8), outputs: make(chan struct{}, 1), enters: make(chan int64, 1),
 		sent: make(chan struct{}, 1),
 		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(),
-		stuck: map[string]MessageInfo{},
+		stuck: map[string]MessageInfo{}, stopTending: func() {},
 	}
 	// Before the child starts: an early hang-up must not orphan it.
 	signal.Notify(s.signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGWINCH)
