@@ -61,7 +61,9 @@ func playTUI() error {
 			// When they came, as the program sees it: the machine may be so
 			// busy that this goroutine stands still behind the reading, and
 			// then the next key seems to come at once.
-			_, _ = unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1)
+			for _, err := unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1); errors.Is(err, unix.EINTR); {
+				_, err = unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1)
+			}
 			at := time.Now()
 			n, err := os.Stdin.Read(buf)
 			if err != nil {

@@ -245,12 +245,26 @@ func (m *machine) begin(message string, source adapter.Evidence) {
 		t.task = e.rec.Task
 		m.main = nil
 		m.open = append(m.open, e)
-	} else if e != nil && !m.link && !e.state.Reached(stateTyping) {
-		m.takeBack(e) // a person was faster
+	} else if e != nil && !m.link {
+		m.overtaken(e)
 	}
 	m.cur = t
 	m.enter(AgentWorking, source)
 	m.write(Event{Kind: EventTurnStart, TurnStart: &TurnStartInfo{Message: t.message, Task: t.task, Source: source}})
+}
+
+// overtaken deals with a message that was to begin a turn when a person was
+// faster: it waits again, or, being typed already, went into theirs.
+func (m *machine) overtaken(e *entry) {
+	switch {
+	case !e.state.Reached(stateTyping):
+		m.takeBack(e)
+	case e.state.Reached(StateAccepted):
+		m.main = nil
+		m.open = append(m.open, e)
+	default:
+		m.main, m.side = nil, e
+	}
 }
 
 // tool says that the agent has used a tool.
