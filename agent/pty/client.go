@@ -169,6 +169,9 @@ func (c *Client) call(ctx context.Context, f Frame) (Frame, error) {
 
 // exchange writes f and reads the next frame with its id.
 func exchange(ctx context.Context, conn net.Conn, frames *frameReader, f Frame) (Frame, error) {
+	if ctx.Err() != nil {
+		return Frame{}, ctx.Err()
+	}
 	defer bound(ctx, conn)()
 	line, err := encode(f)
 	if err != nil {

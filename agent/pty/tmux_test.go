@@ -116,7 +116,9 @@ func (p tmuxPane) until(what string, fn func() bool) {
 	ctx := testContext(p.s.t)
 	for !fn() {
 		if wait(ctx, 20*time.Millisecond) != nil {
-			p.s.t.Fatalf("never: %s; the pane is %s and shows\n%s", what, p.format("#{pane_dead} #{pane_dead_status} #{pane_dead_signal}"), p.capture())
+			state, _ := os.ReadFile("/proc/" + p.format("#{pane_pid}") + "/stat") // Z: tmux has not waited for it
+			p.s.t.Fatalf("never: %s; the pane is %s (%.60s) and shows\n%s",
+				what, p.format("#{pane_dead} #{pane_dead_status} #{pane_dead_signal}"), state, p.capture())
 		}
 	}
 }
@@ -170,7 +172,10 @@ func TestInTmux(t *testing.T) {
 			p.shows("Stopped")
 			p.keys("bg", "Enter")
 			p.shows("sleep 1000' &")
-			p.keys("fg", "Enter", "C-c")
+			p.keys("fg", "Enter")
+			p.shows("fg\nsh -c") // an interrupt throws away what is typed ahead
+			p.keys("C-c")
+			p.shows("^C")
 			p.keys("echo af\"\"ter", "Enter")
 			p.shows("after")
 		}},
