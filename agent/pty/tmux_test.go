@@ -151,7 +151,7 @@ func TestInTmux(t *testing.T) {
 			s.supervised(sh("kill -TERM $$")...).is("#{pane_dead} #{pane_dead_signal}", "1 15")
 		}},
 		{"size", func(_ *testing.T, s *tmuxServer) {
-			p := s.supervised(sh("stty size; trap 'stty size' WINCH; while :; do sleep 0.05; done")...)
+			p := s.supervised(sh("trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done")...)
 			p.shows("24 80")
 			s.tmux("resize-window", "-t", p.id, "-x", "91", "-y", "13")
 			p.shows("13 91")
