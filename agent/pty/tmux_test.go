@@ -166,7 +166,7 @@ func TestInTmux(t *testing.T) {
 		}},
 		{"job control", func(t *testing.T, s *tmuxServer) {
 			p := s.supervised(bash(t)...)
-			p.keys("sh -c 'echo be\"\"gun; sleep 1000'", "Enter")
+			p.keys("sh -c 'echo be\"\"gun; exec sleep 1000'", "Enter")
 			p.shows("begun")
 			p.keys("C-z")
 			p.shows("Stopped")
