@@ -188,6 +188,9 @@ func fail(w http.ResponseWriter, f Failure) {
 	if f.RetryAfter != "" {
 		w.Header().Set("Retry-After", f.RetryAfter)
 	}
+	for name, value := range f.Headers {
+		w.Header().Set(name, value)
+	}
 	w.WriteHeader(f.Status)
 	if f.Body != "" {
 		_, _ = io.WriteString(w, f.Body) // the client may be gone

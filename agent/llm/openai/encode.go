@@ -111,7 +111,7 @@ func (c *Client) encode(req llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	more := c.thinking(req)
+	more := append(c.thinking(req), c.model.SamplingFor(req.Thinking))
 	if req.MaxTokens > 0 {
 		more = append(more, json.RawMessage(fmt.Sprintf(`{%q:%d}`, q.MaxTokensField, req.MaxTokens)))
 	}
@@ -164,7 +164,7 @@ func markCache(messages []message, tools []tool, retention llm.Retention) {
 func (c *Client) messages(req llm.Request) []message {
 	e, q := c.wire.Endpoint(), c.quirks
 	from := llm.Convert(req.Messages, llm.Target{
-		API: API, Provider: e.Provider, Model: req.Model, NoImages: !c.model.TakesImages(),
+		API: API, Provider: e.Provider, Model: req.Model, NoImages: !c.model.TakesImages(), Images: c.model.InputLimits.Images,
 		IDs: llm.IDRule{Word: q.IDs.Word, Alnum: q.IDs.Alnum, Max: q.IDs.Max, Exact: q.IDs.Exact},
 	})
 	out := make([]message, 0, len(from)+1)

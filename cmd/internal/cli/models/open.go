@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -29,6 +28,8 @@ type Options struct {
 	Name    string // provider/id[:thinking], or what means one
 	BaseURL string // in place of the provider's own
 	APIKey  string // $NAME, !command or the key itself
+
+	Deadlines llm.Deadlines // before those of the model
 }
 
 // Chosen is a model that can be asked.
@@ -49,11 +50,10 @@ type Shop struct {
 // NewShop reads the user's models.json. The store of keys is read when one is
 // looked for.
 func NewShop(a *app.App) (*Shop, error) {
-	dir, err := configDir(a)
-	if err != nil {
-		return nil, err
+	if a.Layout.Config == "" {
+		return nil, errors.New("finding the folder of settings: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 	}
-	path := filepath.Join(dir, "models.json")
+	path := a.Layout.Models()
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the models of your own: %w", err)
@@ -62,22 +62,9 @@ func NewShop(a *app.App) (*Shop, error) {
 	if err != nil {
 		return nil, app.Hint(err, "correct %s", path)
 	}
-	store := credential.Open(filepath.Join(dir, "auth.json"))
+	store := credential.Open(a.Layout.Credentials())
 	keys := credential.NewResolver(credential.Sources{Store: store, Getenv: a.Getenv, Environ: a.Environ, Now: a.Now})
 	return &Shop{app: a, Catalog: c, Keys: keys, Store: store}, nil
-}
-
-// configDir is where a user's settings are, by the XDG base directory specification.
-func configDir(a *app.App) (string, error) {
-	base := a.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) {
-		home := a.Getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return "", errors.New("finding the folder of settings: neither XDG_CONFIG_HOME nor HOME is an absolute path")
-		}
-		base = filepath.Join(home, ".config")
-	}
-	return filepath.Join(base, "muntin"), nil
 }
 
 // want is the key of a provider.
@@ -129,7 +116,9 @@ func (s *Shop) explain(name string, known bool, err error) error {
 }
 
 func (s *Shop) endpoint(ctx context.Context, p catalog.Provider, m llm.Model, o Options) (llm.Endpoint, error) {
-	e := llm.Endpoint{Provider: p.ID, Model: m, Headers: map[string]string{}, Now: s.app.Now}
+	e := llm.Endpoint{
+		Provider: p.ID, Model: m, Headers: map[string]string{}, Now: s.app.Now, Deadlines: o.Deadlines.Over(m.Deadlines),
+	}
 	var err error
 	if e.BaseURL, err = s.fill(m.BaseURL); err != nil {
 		return e, app.Hint(fmt.Errorf("the address of %s: %w", p.ID, err), "set the variable")
