@@ -141,6 +141,8 @@ func formatOf(path string) func(*answer) format {
 		return func(a *answer) format { return chat{a} }
 	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, ":streamRawPredict"):
 		return func(a *answer) format { return &messages{answer: a} }
+	case strings.HasSuffix(path, "/converse-stream"):
+		return func(a *answer) format { return &converse{answer: a} }
 	case strings.HasSuffix(path, "/responses"):
 		return func(a *answer) format { return &responses{answer: a} }
 	case strings.HasSuffix(path, ":streamGenerateContent"):

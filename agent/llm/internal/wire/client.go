@@ -185,6 +185,9 @@ func (c *Client) open(ctx context.Context, ask Ask) (*Stream, error) {
 		}
 	}
 	r, err := c.request(ask, body, key)
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		return nil, e
+	}
 	if err != nil {
 		return nil, &llm.Error{Class: llm.ClassInvalid, Message: "making the request: " + err.Error()}
 	}
