@@ -193,6 +193,9 @@ func builtIn(p Provider) []llm.Model {
 	var out []llm.Model
 	for _, g := range groups {
 		g.Model.Provider = p.ID
+		if g.Model.BaseURL == "" {
+			g.Model.BaseURL = p.BaseURL
+		}
 		g.Model.Compat = merged(p.Compat[g.API], g.Model.Compat)
 		for _, row := range g.Models {
 			out = append(out, filled(g.Model, row))

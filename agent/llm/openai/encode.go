@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -81,7 +82,7 @@ type toolSpec struct {
 // encode gives the body of a request.
 func (c *Client) encode(req llm.Request) ([]byte, error) {
 	q := c.quirks
-	b := body{Model: req.Model, Messages: c.messages(req), Stream: true, ToolStream: q.ToolStream && len(req.Tools) > 0, Provider: q.Routing}
+	b := body{Model: cmp.Or(c.wire.Endpoint().WireName, req.Model), Messages: c.messages(req), Stream: true, ToolStream: q.ToolStream && len(req.Tools) > 0, Provider: q.Routing}
 	if !q.NoUsage && !q.NoOptions {
 		b.StreamOptions = &options{IncludeUsage: true}
 	}

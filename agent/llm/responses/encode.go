@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"muntin/agent/llm"
@@ -77,7 +78,7 @@ type textSignature struct {
 // encode gives the body of a request.
 func (c *Client) encode(req llm.Request) ([]byte, error) {
 	q := c.quirks
-	b := body{Model: req.Model, Instructions: req.System, Input: c.input(req), Stream: true}
+	b := body{Model: cmp.Or(c.o.WireName, req.Model), Instructions: req.System, Input: c.input(req), Stream: true}
 	for _, t := range req.Tools {
 		schema := t.Parameters
 		if len(schema) == 0 {

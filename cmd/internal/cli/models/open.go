@@ -8,18 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
-	"regexp"
 	"strings"
 
 	"muntin/agent/credential"
 	"muntin/agent/llm"
-	"muntin/agent/llm/anthropic"
 	"muntin/agent/llm/catalog"
-	"muntin/agent/llm/google"
-	"muntin/agent/llm/openai"
-	"muntin/agent/llm/responses"
 	"muntin/cmd/internal/cli/app"
 )
 
@@ -72,10 +66,14 @@ func want(p catalog.Provider, given string) credential.Want {
 	return credential.Want{Provider: p.ID, Given: given, Setting: p.APIKey, Env: p.Env}
 }
 
-// Usable tells whether a provider has a key, or needs none.
+// Usable tells whether a provider has a key, or a login of the machine.
 func (s *Shop) Usable(p catalog.Provider) bool {
 	source, err := s.Keys.Find(want(p, ""))
-	return err == nil && source != credential.FromNowhere
+	if err == nil && source != credential.FromNowhere {
+		return true
+	}
+	login, err := s.ambient(p)
+	return err == nil && login != ""
 }
 
 // Open makes the provider for a model.
@@ -98,7 +96,7 @@ func (s *Shop) Open(ctx context.Context, o Options) (Chosen, error) {
 	if err != nil {
 		return Chosen{}, err
 	}
-	provider, err := s.dialect(endpoint)
+	provider, err := s.dialect(endpoint, base != "")
 	if err != nil {
 		return Chosen{}, err
 	}
@@ -121,7 +119,7 @@ func (s *Shop) endpoint(ctx context.Context, p catalog.Provider, m llm.Model, o 
 	}
 	var err error
 	if e.BaseURL, err = s.fill(m.BaseURL); err != nil {
-		return e, app.Hint(fmt.Errorf("the address of %s: %w", p.ID, err), "set the variable")
+		return e, app.Hint(fmt.Errorf("the address of %s: %w", p.ID, err), "set the variable%s", orBase(p))
 	}
 	if e.BaseURL == "" && p.BaseURLEnv != "" {
 		return e, app.Hint(fmt.Errorf("the address of %s is not known", p.ID), "set $%s, or say --base-url", p.BaseURLEnv)
@@ -142,20 +140,18 @@ func (s *Shop) endpoint(ctx context.Context, p catalog.Provider, m llm.Model, o 
 	if err != nil {
 		return e, err
 	}
+	login, wrong := s.ambient(p)
 	switch {
 	case source != credential.FromNowhere:
 		e.Key = s.Keys.Func(w)
+	case login != "":
+		// its dialect sees to that
 	case p.NoKey, m.BaseURL != p.BaseURL && o.BaseURL+s.app.Getenv(p.BaseURLEnv) != "":
 		// a server of one's own, which may need none
+	case wrong != nil:
+		return e, app.Hint(fmt.Errorf("there is no key for %s: %w", p.ID, wrong), "%s", keyHint(p))
 	default:
-		hint := "run muntin login " + p.ID
-		if len(p.Env) > 0 {
-			hint = "set $" + p.Env[0] + ", or " + hint
-		}
-		if p.BaseURLEnv != "" {
-			hint += "; or set $" + p.BaseURLEnv + " for a server that needs none"
-		}
-		return e, app.Hint(fmt.Errorf("there is no key for %s", p.ID), "%s", hint)
+		return e, app.Hint(fmt.Errorf("there is no key for %s", p.ID), "%s", keyHint(p))
 	}
 	e.KeyHeader = p.KeyHeader
 	if h := p.KeyHeaders[m.API]; h != "" {
@@ -167,54 +163,24 @@ func (s *Shop) endpoint(ctx context.Context, p catalog.Provider, m llm.Model, o 
 	return e, nil
 }
 
-// fill puts the variables that an address names, as {NAME}, into it.
-func (s *Shop) fill(address string) (string, error) {
-	if !strings.Contains(address, "{") {
-		return address, nil
+// keyHint says how a provider gets a key.
+func keyHint(p catalog.Provider) string {
+	hint := "run muntin login " + p.ID
+	if ways := cloudHint(p); ways != "" {
+		hint = ways + ", or " + hint
 	}
-	var missing error
-	filled := regexp.MustCompile(`\{(\w+)\}`).ReplaceAllStringFunc(address, func(name string) string {
-		name = strings.Trim(name, "{}")
-		if name == "location" {
-			name = "GOOGLE_CLOUD_LOCATION"
-		}
-		value := s.app.Getenv(name)
-		if value == "" {
-			missing = fmt.Errorf("$%s is not set", name)
-		}
-		return url.PathEscape(value)
-	})
-	return filled, missing
+	if len(p.Env) > 0 {
+		hint = "set $" + p.Env[0] + ", or " + hint
+	}
+	if p.BaseURLEnv != "" {
+		hint += "; or set $" + p.BaseURLEnv + " for a server that needs none"
+	}
+	return hint
 }
 
-// dialect makes the client for the API that the model is spoken to by.
-func (s *Shop) dialect(e llm.Endpoint) (llm.Provider, error) {
-	switch e.Model.API {
-	case anthropic.API:
-		return anthropic.New(anthropic.Options{Endpoint: e}), nil
-	case openai.API:
-		return openai.New(openai.Options{Endpoint: e}), nil
-	case responses.API, "azure-openai-responses":
-		return responses.New(responses.Options{Endpoint: e, API: e.Model.API}), nil
-	case google.API:
-		return google.New(google.Options{Endpoint: e}), nil
-	case google.VertexAPI:
-		return s.vertex(e), nil
+func orBase(p catalog.Provider) string {
+	if p.BaseURLEnv == "" {
+		return ""
 	}
-	return nil, app.Hint(fmt.Errorf("model %s/%s: muntin does not speak its API, %s", e.Provider, e.Model.ID, e.Model.API),
-		"many models are at several providers: see muntin models %s", e.Model.ID)
-}
-
-// vertex is Gemini at Vertex AI: of a project, with an access token as the key, or
-// without one, with an API key.
-func (s *Shop) vertex(e llm.Endpoint) llm.Provider {
-	e.BaseURL = strings.Replace(e.BaseURL, "https://global-aiplatform.", "https://aiplatform.", 1)
-	prefix := "/v1"
-	if project := s.app.Getenv("GOOGLE_CLOUD_PROJECT"); project != "" {
-		prefix += "/projects/" + url.PathEscape(project) + "/locations/" + url.PathEscape(s.app.Getenv("GOOGLE_CLOUD_LOCATION"))
-		e.KeyHeader = "Authorization"
-	}
-	return google.New(google.Options{Endpoint: e, API: google.VertexAPI, ModelPath: func(model string) string {
-		return prefix + "/publishers/google/models/" + url.PathEscape(model)
-	}})
+	return ", or $" + p.BaseURLEnv + " to the whole address"
 }
