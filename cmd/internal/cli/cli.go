@@ -57,6 +57,7 @@ func Run(ctx context.Context, a *app.App, args []string) (code int) {
 	root := newRoot(a, args)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	a.Background.Wait()
 	if err == nil {
 		return app.ExitOK
 	}

@@ -10,10 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"muntin/agent/credential"
 	"muntin/agent/llm"
 	"muntin/agent/llm/catalog"
+	"muntin/agent/llm/oauth"
 	"muntin/cmd/internal/cli/app"
 )
 
@@ -57,8 +59,29 @@ func NewShop(a *app.App) (*Shop, error) {
 		return nil, app.Hint(err, "correct %s", path)
 	}
 	store := credential.Open(a.Layout.Credentials())
-	keys := credential.NewResolver(credential.Sources{Store: store, Getenv: a.Getenv, Environ: a.Environ, Now: a.Now})
+	keys := credential.NewResolver(credential.Sources{
+		Store: store, Getenv: a.Getenv, Environ: a.Environ, Now: a.Now, Renew: renew(a.Now), Go: a.Background.Go,
+	})
 	return &Shop{app: a, Catalog: c, Keys: keys, Store: store}, nil
+}
+
+// renew renews logins.
+func renew(now func() time.Time) func(context.Context, credential.Credential) (credential.Credential, error) {
+	return func(ctx context.Context, c credential.Credential) (credential.Credential, error) {
+		token, err := oauth.Refresh{TokenURL: c.TokenURL, ClientID: c.ClientID}.Token(ctx, c.Refresh)
+		if err == nil {
+			c = withToken(c, token, now())
+		}
+		return c, err
+	}
+}
+
+func withToken(c credential.Credential, token oauth.Token, now time.Time) credential.Credential {
+	c.Access, c.Refresh, c.Expires = token.Access, token.Refresh, 0
+	if token.Expires > 0 {
+		c.Expires = now.Add(token.Expires).UnixMilli()
+	}
+	return c
 }
 
 // want is the key of a provider.
