@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"muntin/agent/credential"
 	"muntin/agent/llm"
 	"muntin/agent/llm/catalog"
 	"muntin/agent/llm/llmtest"
@@ -211,4 +212,79 @@ func mustProvider(t *testing.T, s *Shop, id string) catalog.Provider {
 		t.Fatalf("there is no provider %s", id)
 	}
 	return p
+}
+
+// TestAccesses: what is set up is told by its name, and never shown.
+func TestAccesses(t *testing.T) {
+	t.Parallel()
+	s := shop(t, `{"providers":{"mine":{"baseUrl":"http://x.test","api":"openai-completions","apiKey":"!echo secret"}}}`,
+		"GROQ_API_KEY=gsk-secret", "OPENAI_BASE_URL=http://127.0.0.1:1", "AWS_PROFILE=none")
+	past := time.Now().Add(-time.Hour).UnixMilli()
+	for id, c := range map[string]credential.Credential{
+		"anthropic":     {Type: credential.TypeKey, Key: "sk-secret"},
+		"github-models": {Type: credential.TypeOAuth, Access: "secret", Expires: past},
+		"openrouter":    {Type: credential.TypeOAuth, Access: "secret", Refresh: "secret", Expires: past, TokenURL: "http://x.test", ClientID: "c"},
+	} {
+		if err := s.Store.Set(t.Context(), id, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := s.Accesses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"anthropic": "stored", "github-models": "stored!", "openrouter": "stored", "groq": "$GROQ_API_KEY", "mine": "models.json",
+		"openai": "$OPENAI_BASE_URL, without a key", "amazon-bedrock": "credentials of AWS!",
+	}
+	for _, a := range all {
+		got := a.From
+		if a.Wrong != "" {
+			got += "!"
+		}
+		if want[a.Provider] != got || (a.Wrong == "") != (a.Do == "") || strings.Contains(a.From+a.Wrong+a.Do, "secret") {
+			t.Errorf("%+v, want %q", a, want[a.Provider])
+		}
+		delete(want, a.Provider)
+	}
+	if len(want) > 0 {
+		t.Errorf("not told: %v", want)
+	}
+	if found, _ := s.Exposed(); found != "" {
+		t.Error(found)
+	}
+	if err := os.Chmod(s.Store.Path(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if found, do := s.Exposed(); found == "" || !strings.HasPrefix(do, "chmod 600 ") {
+		t.Errorf("%q, %q", found, do)
+	}
+}
+
+// TestRenewal: a login that has ended is renewed at its server, and the request
+// carries the new token.
+func TestRenewal(t *testing.T) {
+	t.Parallel()
+	server, _ := serve(t)
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil || r.Form.Get("refresh_token") != "r1" || r.Form.Get("client_id") != "mine" {
+			t.Errorf("form %v, %v", r.Form, err)
+		}
+		_, _ = w.Write([]byte(`{"access_token":"new-token","refresh_token":"r2","expires_in":28800}`))
+	}))
+	t.Cleanup(tokens.Close)
+	s := shop(t, "")
+	if err := s.Store.Set(t.Context(), "github-models", credential.Credential{
+		Type: credential.TypeOAuth, Access: "old", Refresh: "r1", Expires: 1, TokenURL: tokens.URL, ClientID: "mine",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := ask(t, s, server, Options{Name: "github-models/some/model", BaseURL: server.URL})
+	s.app.Background.Wait()
+	if got.Header.Get("Authorization") != "Bearer new-token" {
+		t.Errorf("headers %v", got.Header)
+	}
+	if c, _, err := s.Store.Get("github-models"); err != nil || c.Refresh != "r2" || c.Ended(time.Now().Add(time.Hour)) {
+		t.Errorf("stored %+v, %v", c, err)
+	}
 }
