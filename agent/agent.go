@@ -34,8 +34,9 @@ type Options struct {
 	Model     string // the id without the provider
 	System    string // the system prompt
 	Tools     []Tool
-	MaxTokens int    // for one response; 0: the provider's default
-	SessionID string // for providers that keep a cache by conversation
+	MaxTokens int       // for one response; 0: the provider's default
+	Thinking  llm.Level // "": the provider's default
+	SessionID string    // for providers that keep a cache by conversation
 	Messages  []llm.Message
 
 	// OnEvent takes each event. The context does not end with an abort, so that
@@ -53,13 +54,14 @@ type Options struct {
 type Agent struct {
 	onEvent   func(ctx context.Context, e Event) error
 	hooks     Hooks
-	retry     RetryPolicy
 	now       func() time.Time
 	sessionID string
 	kick      chan struct{} // holds one: the queues have changed
 
 	mu       sync.Mutex // guards all below
 	config   config
+	retry    RetryPolicy
+	giveUp   chan struct{} // closed by AbortRetry; nil while no retry is waited for
 	messages []llm.Message // only ever appended to or replaced
 	steering queue
 	followUp queue
@@ -72,6 +74,7 @@ type config struct {
 	model     string
 	system    string
 	maxTokens int
+	thinking  llm.Level
 	tools     toolSet
 }
 
@@ -101,8 +104,10 @@ func New(o Options) (*Agent, error) {
 		now:       o.Now,
 		sessionID: o.SessionID,
 		kick:      make(chan struct{}, 1),
-		config:    config{provider: o.Provider, model: o.Model, system: o.System, maxTokens: o.MaxTokens, tools: tools},
-		messages:  slices.Clone(o.Messages),
+		config: config{
+			provider: o.Provider, model: o.Model, system: o.System, maxTokens: o.MaxTokens, thinking: o.Thinking, tools: tools,
+		},
+		messages: slices.Clone(o.Messages),
 	}
 	a.SetQueueModes(o.SteeringMode, o.FollowUpMode)
 	return a, nil
@@ -201,6 +206,32 @@ func (a *Agent) SetModel(provider llm.Provider, model string) {
 		a.config.provider = provider
 	}
 	a.config.model = model
+}
+
+// SetThinking changes the level of thinking from the next request on; "" leaves
+// it to the provider.
+func (a *Agent) SetThinking(level llm.Level) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.config.thinking = level
+}
+
+// SetRetry changes when failed requests are made again, from the next failure on.
+func (a *Agent) SetRetry(p RetryPolicy) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.retry = p.withDefaults(rand.Float64)
+}
+
+// AbortRetry ends the wait for a retry, if there is one: the run then ends with
+// the failure that it would have been for. It returns at once.
+func (a *Agent) AbortRetry() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.giveUp != nil {
+		close(a.giveUp)
+		a.giveUp = nil
+	}
 }
 
 // SetSystem changes the system prompt from the next request on.

@@ -31,6 +31,15 @@ const (
 	// Of whoever makes room in the context in a hook, or while no run goes on.
 	EventCompaction    EventType = "compaction_start"
 	EventCompactionEnd EventType = "compaction_end"
+
+	// Of a request for a summary that failed for a passing reason.
+	EventSummaryRetry     EventType = "summarization_retry_scheduled"
+	EventSummaryAttempt   EventType = "summarization_retry_attempt_start"
+	EventSummaryRetryDone EventType = "summarization_retry_finished"
+
+	// Of what was changed in an agent's session.
+	EventThinkingLevel EventType = "thinking_level_changed"
+	EventSessionInfo   EventType = "session_info_changed"
 )
 
 // An Event is one thing that happened in a run. Which fields count is told by
@@ -69,6 +78,9 @@ type Event struct {
 
 	Reason     string      `json:"reason,omitempty"`     // compaction_*: manual, threshold, overflow
 	Compaction *Compaction `json:"compaction,omitempty"` // compaction_end, when there was one
+
+	Level llm.Level `json:"level,omitempty"` // thinking_level_changed
+	Name  string    `json:"name,omitempty"`  // session_info_changed
 }
 
 // A Compaction tells what an earlier part of the transcript was replaced by.
@@ -78,4 +90,6 @@ type Compaction struct {
 	FirstKept    string `json:"firstKeptEntryId"`
 	TokensBefore int    `json:"tokensBefore"`
 	TokensAfter  int    `json:"estimatedTokensAfter"`
+
+	Details json.RawMessage `json:"details,omitempty"` // the files that were read and changed
 }

@@ -77,6 +77,7 @@ func (r *run) request(cfg config, late bool) (llm.Request, error) {
 		Tools:     cfg.tools.specs,
 		MaxTokens: cfg.maxTokens,
 		SessionID: a.sessionID,
+		Thinking:  cfg.thinking,
 	}, nil
 }
 

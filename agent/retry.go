@@ -37,6 +37,9 @@ func (p RetryPolicy) withDefaults(random func() float64) RetryPolicy {
 	return p
 }
 
+// Attempts is how many retries there are at most.
+func (p RetryPolicy) Attempts() int { return max(p.withDefaults(rand.Float64).MaxAttempts, 0) }
+
 // Delay gives the wait before a retry (1 is the first) of something that failed
 // for a passing reason, or false to give up. asked is what the server asked for,
 // 0 for nothing. It is for requests that are made beside a run, as for summaries.
@@ -73,7 +76,7 @@ func (r *run) recover(err error) recovery {
 	}
 	switch llm.Classify(failed.Err) {
 	case llm.ClassRetryable:
-		delay, ok := r.agent.retry.delay(r.retries+1, llm.RetryAfter(failed.Err))
+		delay, ok := r.agent.retryPolicy().delay(r.retries+1, llm.RetryAfter(failed.Err))
 		return recovery{again: ok, retry: ok, delay: delay}
 	case llm.ClassOverflow:
 		return recovery{again: r.shorten(failed)}
@@ -100,11 +103,31 @@ func (r *run) shorten(failed *ModelError) bool {
 	return true
 }
 
-// pause announces a retry and waits for its time.
+func (a *Agent) retryPolicy() RetryPolicy {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.retry
+}
+
+// waitForRetry gives a channel that AbortRetry closes. ended ends the wait.
+func (a *Agent) waitForRetry() (givenUp <-chan struct{}, ended func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.giveUp = make(chan struct{})
+	return a.giveUp, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.giveUp = nil
+	}
+}
+
+// pause announces a retry and waits for its time. The error is why there is none.
 func (r *run) pause(rec recovery, cause error) error {
 	r.retries++
+	givenUp, ended := r.agent.waitForRetry() // before anybody can know of it
+	defer ended()
 	err := r.emit(Event{
-		Type: EventRetry, Attempt: r.retries, MaxAttempts: r.agent.retry.MaxAttempts,
+		Type: EventRetry, Attempt: r.retries, MaxAttempts: r.agent.retryPolicy().MaxAttempts,
 		DelayMS: rec.delay.Milliseconds(), Error: cause.Error(),
 	})
 	if err != nil {
@@ -120,6 +143,8 @@ func (r *run) pause(rec recovery, cause error) error {
 			if err := r.emitQueue(); err != nil {
 				return err
 			}
+		case <-givenUp:
+			return cause
 		case <-r.ctx.Done():
 			return r.aborted()
 		}

@@ -115,6 +115,7 @@ type Model struct {
 	MaxTokens int    // of one response; 0: the provider's default
 	Retry     agent.RetryPolicy
 	SessionID string
+	OnRetry   func(agent.Event) // takes the events of a summary that is asked for again; may be nil
 }
 
 // Compact summarises what lies before the kept part. The error matches

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"muntin/agent"
 	"muntin/agent/llm"
 )
 
@@ -121,7 +122,13 @@ func (j job) prompt(piece, summary string, more bool) string {
 // ask makes one request, again after failures that pass.
 func (m Model) ask(ctx context.Context, prompt string) (string, llm.Usage, error) {
 	for attempt := 1; ; attempt++ {
+		if attempt > 1 {
+			m.tell(agent.Event{Type: agent.EventSummaryAttempt})
+		}
 		text, usage, err := m.once(ctx, prompt)
+		if attempt > 1 {
+			m.tell(agent.Event{Type: agent.EventSummaryRetryDone})
+		}
 		if llm.Classify(err) != llm.ClassRetryable || ctx.Err() != nil {
 			return text, usage, err
 		}
@@ -129,6 +136,10 @@ func (m Model) ask(ctx context.Context, prompt string) (string, llm.Usage, error
 		if !ok {
 			return "", usage, err
 		}
+		m.tell(agent.Event{
+			Type: agent.EventSummaryRetry, Attempt: attempt, MaxAttempts: m.Retry.Attempts(),
+			DelayMS: delay.Milliseconds(), Error: err.Error(),
+		})
 		timer := time.NewTimer(delay)
 		select {
 		case <-timer.C:
@@ -136,6 +147,12 @@ func (m Model) ask(ctx context.Context, prompt string) (string, llm.Usage, error
 			timer.Stop()
 			return "", usage, context.Cause(ctx)
 		}
+	}
+}
+
+func (m Model) tell(e agent.Event) {
+	if m.OnRetry != nil {
+		m.OnRetry(e)
 	}
 }
 
@@ -147,7 +164,7 @@ func (m Model) once(ctx context.Context, prompt string) (string, llm.Usage, erro
 		window = unknownWindow
 	}
 	req := llm.Request{
-		Model: m.ID, System: system, MaxTokens: m.outputLimit(window), SessionID: m.SessionID,
+		Model: m.ID, System: system, MaxTokens: m.outputLimit(window), SessionID: m.SessionID, Cache: llm.CacheNone,
 		Messages: []llm.Message{llm.UserText(prompt, 0)},
 	}
 	last := make(chan llm.Event, 1)

@@ -23,25 +23,12 @@ const (
 // room is what is known of the room in the context. It belongs to the run, or to
 // Compact and Navigate while there is none.
 type room struct {
-	settings compact.Settings
-	model    compact.Model
-	changed  func(ctx context.Context, since time.Time) ([]string, error)
-	base     int   // tokens of the system prompt and the tools
-	since    int64 // Unix milliseconds: responses before it counted another context
-	quiet    int   // tokens below which it was tried in vain, or again too soon
-	full     bool  // the model said, in a good response, that the window is full
-	tried    bool  // and that was acted upon since the last whole answer
-}
-
-func newRoom(opts Options, provider llm.Provider, model, sessionID string) room {
-	return room{
-		settings: opts.Compaction,
-		changed:  opts.Changed,
-		model: compact.Model{
-			Provider: provider, ID: model, Window: opts.Compaction.Window, MaxTokens: opts.MaxTokens,
-			SessionID: sessionID, Retry: opts.Retry,
-		},
-	}
+	changed func(ctx context.Context, since time.Time) ([]string, error)
+	base    int   // tokens of the system prompt and the tools
+	since   int64 // Unix milliseconds: responses before it counted another context
+	quiet   int   // tokens below which it was tried in vain, or again too soon
+	full    bool  // the model said, in a good response, that the window is full
+	tried   bool  // and that was acted upon since the last whole answer
 }
 
 // measure counts what a request holds beside the messages.
@@ -66,11 +53,11 @@ func (h *Harness) prepareTurn(ctx context.Context, messages []llm.Message) ([]ll
 	switch {
 	case h.room.full:
 		h.room.full, reason = false, reasonOverflow
-	case !h.room.settings.Needed(tokens) || tokens <= h.room.quiet:
+	case !h.settings().Needed(tokens) || tokens <= h.room.quiet:
 		return nil, nil
 	}
 	_, err := h.makeRoom(ctx, reason, "")
-	h.room.quiet = compact.Tokens(h.session.Messages(), h.room.since, h.room.base) + h.room.settings.WithDefaults().Reserve/4
+	h.room.quiet = compact.Tokens(h.session.Messages(), h.room.since, h.room.base) + h.settings().WithDefaults().Reserve/4
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -90,7 +77,7 @@ func (h *Harness) overflow(ctx context.Context, _ error, _ []llm.Message) ([]llm
 // finishTurn sees the overflows that come without an error: an answer that had
 // no room to begin, or one to more than the window holds.
 func (h *Harness) finishTurn(_ context.Context, turn agent.Turn) (agent.Action, error) {
-	u, window := turn.Message.Usage, h.room.settings.Window
+	u, window := turn.Message.Usage, h.settings().Window
 	if u == nil || window <= 0 {
 		return agent.ActionDefault, nil
 	}
@@ -163,10 +150,15 @@ func (h *Harness) makeRoom(ctx context.Context, reason, instructions string) (ag
 	return done, err
 }
 
+// tell hands an event out, one after the other also when what it tells of does not
+// belong to the run.
 func (h *Harness) tell(e agent.Event) {
-	if h.onEvent != nil {
-		h.onEvent(e)
+	if h.onEvent == nil {
+		return
 	}
+	h.telling.Lock()
+	defer h.telling.Unlock()
+	h.onEvent(e)
 }
 
 // compact keeps a summary in the session. cause is why no model made it.
@@ -174,12 +166,12 @@ func (h *Harness) compact(ctx context.Context, reason, instructions string) (don
 	items := itemsOf(h.session.Context())
 	before := tokensOf(items)
 	limit := h.limit(before)
-	keep := h.room.settings.WithDefaults().Keep
+	keep := h.settings().WithDefaults().Keep
 	if reason == reasonOverflow {
 		keep = min(keep, limit/2)
 	}
 	req := h.request(ctx, items, keep, instructions)
-	res, err := h.room.model.Compact(ctx, req)
+	res, err := h.summariser().Compact(ctx, req)
 	if err != nil && ctx.Err() == nil && mayFallBack(reason, err) {
 		res, err = compact.Fallback(req, err)
 	}
@@ -202,7 +194,7 @@ func (h *Harness) compact(ctx context.Context, reason, instructions string) (don
 	h.room.since = h.now().UnixMilli()
 	return agent.Compaction{
 		Summary: res.Summary, FirstKept: res.FirstKept, TokensBefore: before,
-		TokensAfter: tokensOf(itemsOf(h.session.Context())),
+		TokensAfter: tokensOf(itemsOf(h.session.Context())), Details: res.Details(),
 	}, res.Cause, nil
 }
 
@@ -222,7 +214,7 @@ func mayFallBack(reason string, err error) bool {
 
 // limit is what the context may take after room was made.
 func (h *Harness) limit(before int) int {
-	s := h.room.settings.WithDefaults()
+	s := h.settings().WithDefaults()
 	if s.Window <= 0 {
 		return before / 2
 	}
@@ -268,6 +260,9 @@ func (h *Harness) keepSummary(res compact.Result) error {
 	if res.Cause != nil {
 		usage = nil
 	}
+	h.mu.Lock()
+	h.run.usage = h.run.usage.Add(res.Usage)
+	h.mu.Unlock()
 	_, err := h.session.Append(session.Entry{
 		Type: session.TypeCompaction, Summary: res.Summary, FirstKept: res.FirstKept,
 		TokensBefore: res.TokensBefore, Details: res.Details(), Usage: usage,

@@ -31,14 +31,19 @@ var ErrClosed = errors.New("the agent is closed")
 // Options say what a coding agent is made of. Provider, Model and Dir are needed.
 type Options struct {
 	Provider     llm.Provider
-	Model        string   // "provider/id"; the provider is for the record, the id goes to Provider
-	MaxTokens    int      // for one response; 0: the provider's default
-	Dir          string   // the working folder
-	Session      string   // the session's file; "": in memory
-	Tools        []string // nil: the default ones
-	AppendSystem string   // added to the system prompt
-	Env          []string // of commands; nil: this process's
-	SpillDir     string   // for outputs too long to show; "": they are not kept
+	Model        string    // "provider/id"; the provider is for the record, the id goes to Provider
+	Known        llm.Model // what is known of the model: its window counts where Compaction names none
+	Thinking     llm.Level // "": as the session says, else the provider's default
+	MaxTokens    int       // for one response; 0: the provider's default
+	Dir          string    // the working folder
+	Session      string    // the session's file; "": in memory
+	Parent       string    // the file that a new session comes from; "": none
+	Tools        []string  // nil: the default ones; empty: none
+	System       string    // in place of the system prompt's own words; "": those
+	AppendSystem string    // added to the system prompt
+	NoContext    bool      // leave the project's context files out
+	Env          []string  // of commands; nil: this process's
+	SpillDir     string    // for outputs too long to show; "": they are not kept
 	BashTimeout  time.Duration
 	Compaction   compact.Settings  // when room is made in the context
 	Retry        agent.RetryPolicy // of requests, also those for summaries
@@ -56,16 +61,26 @@ type Options struct {
 // A Harness is an open coding agent. It makes one run at a time; all its methods
 // may be called from any goroutine.
 type Harness struct {
-	kernel   *agent.Agent
-	session  *session.Session
-	provider string // for responses that do not name theirs
-	missing  error  // context files that could not be read
-	room     room
-	onEvent  func(agent.Event)
-	now      func() time.Time
+	kernel  *agent.Agent
+	session *session.Session
+	tools   *tool.Set
+	missing error // context files that could not be read
+	room    room
+	onEvent func(agent.Event)
+	now     func() time.Time
+	window  int // tokens, of Options.Compaction: it counts for every model
+	retry   agent.RetryPolicy
+	maxOut  int // tokens, of Options.MaxTokens
+
+	telling sync.Mutex // held while onEvent is called
 
 	mu      sync.Mutex // guards all below
-	waiting []waiting  // messages that the kernel has and the session has not
+	model   Model
+	level   llm.Level
+	sizes   compact.Settings // without the window
+	noRetry bool
+	bash    []session.Bash // commands of the user that ended during a run
+	waiting []waiting      // messages that the kernel has and the session has not
 	lastKey int
 	run     tally
 	stop    context.CancelCauseFunc // of what goes on while no run does; nil: nothing
@@ -99,15 +114,23 @@ func Open(ctx context.Context, opts Options) (*Harness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the agent: %w", err)
 	}
-	tools, err := set.Tools(opts.Tools...)
+	names := opts.Tools
+	if names == nil {
+		names = tool.Defaults()
+	}
+	tools, err := set.Tools(names...)
 	if err != nil {
 		return nil, fmt.Errorf("opening the agent: %w", err)
 	}
-	s, err := session.Open(opts.Session, session.Options{Dir: dir, Now: opts.Now})
+	s, err := session.Open(opts.Session, session.Options{Dir: dir, Parent: opts.Parent, Now: opts.Now})
 	if err != nil {
 		return nil, fmt.Errorf("opening the agent: %w", err)
 	}
-	h := &Harness{session: s, onEvent: opts.OnEvent, now: opts.Now}
+	h := &Harness{
+		session: s, tools: set, onEvent: opts.OnEvent, now: opts.Now,
+		window: opts.Compaction.Window, retry: opts.Retry, maxOut: opts.MaxTokens,
+		sizes: opts.Compaction, room: room{changed: opts.Changed},
+	}
 	if err := h.start(opts, dir, tools); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the agent: %w", err), s.Close())
 	}
@@ -115,28 +138,26 @@ func Open(ctx context.Context, opts Options) (*Harness, error) {
 }
 
 func (h *Harness) start(opts Options, dir string, tools []agent.Tool) error {
-	provider, model := splitModel(opts.Model)
-	h.provider = provider
-	if p, m := h.session.Model(); p != provider || m != model {
-		if _, err := h.session.AppendModel(provider, model); err != nil {
-			return err
-		}
+	h.model = Model{Provider: opts.Provider, Name: opts.Model, Known: opts.Known}
+	if err := h.restore(opts.Thinking); err != nil {
+		return err
 	}
-	prompt := resource.Prompt{Dir: dir, Date: opts.Now(), Append: opts.AppendSystem}
-	prompt.Files, h.missing = resource.ContextFiles(dir, homeOf(opts.Env))
+	prompt := resource.Prompt{Dir: dir, Date: opts.Now(), System: opts.System, Append: opts.AppendSystem}
+	if !opts.NoContext {
+		prompt.Files, h.missing = resource.ContextFiles(dir, homeOf(opts.Env))
+	}
 	for _, t := range tools {
 		prompt.Tools = append(prompt.Tools, t.Spec())
 	}
-	system, id := prompt.Text(), h.session.Header().ID
-	h.room = newRoom(opts, opts.Provider, model, id)
+	system := prompt.Text()
 	h.room.measure(system, tools)
 	if last, ok := h.session.LastCompaction(); ok {
 		h.room.since = last.Time().UnixMilli()
 	}
 	var err error
 	h.kernel, err = agent.New(agent.Options{
-		Provider: opts.Provider, Model: model, System: system, Tools: tools, MaxTokens: opts.MaxTokens,
-		SessionID: id, Messages: h.session.Messages(), OnEvent: h.event, Hooks: h.hooks(), Retry: opts.Retry, Now: opts.Now,
+		Provider: opts.Provider, Model: h.model.id(), System: system, Tools: tools, MaxTokens: opts.MaxTokens, Thinking: h.level,
+		SessionID: h.session.Header().ID, Messages: h.session.Messages(), OnEvent: h.event, Hooks: h.hooks(), Retry: opts.Retry, Now: opts.Now,
 	})
 	return err
 }
@@ -174,15 +195,6 @@ func (h *Harness) Close() error {
 		<-done
 	}
 	return h.session.Close()
-}
-
-// splitModel takes "provider/id" apart; ids may hold slashes of their own.
-func splitModel(name string) (provider, model string) {
-	provider, model, ok := strings.Cut(name, "/")
-	if !ok {
-		return "", name
-	}
-	return provider, model
 }
 
 func homeOf(env []string) string {

@@ -116,6 +116,9 @@ func (h *Harness) execute(run func() error) (Outcome, error) {
 		out.Text, out.Stop = last.Text(), last.StopReason
 	}
 	h.run = tally{}
+	if kept := h.keepBash(); kept != nil {
+		err = errors.Join(err, kept)
+	}
 	close(done)
 	return out, err
 }
@@ -159,9 +162,7 @@ func (h *Harness) event(_ context.Context, e agent.Event) error {
 			return err
 		}
 	}
-	if h.onEvent != nil {
-		h.onEvent(e)
-	}
+	h.tell(e)
 	return nil
 }
 
@@ -179,7 +180,7 @@ func (h *Harness) keep(m llm.Message) error {
 		return nil
 	}
 	if m.Role == llm.RoleAssistant && m.Provider == "" {
-		m.Provider = h.provider
+		m.Provider = h.Model().provider()
 	}
 	if _, err := h.session.AppendMessage(m, nil); err != nil {
 		return err

@@ -54,7 +54,7 @@ func (h *Harness) move(ctx context.Context, target string, n Navigation) error {
 	if !n.Summarise || len(left) == 0 {
 		return h.session.Move(target)
 	}
-	res, err := h.room.model.Branch(ctx, left, n.Instructions)
+	res, err := h.summariser().Branch(ctx, left, n.Instructions)
 	if err != nil {
 		return err
 	}

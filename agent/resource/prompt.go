@@ -14,7 +14,8 @@ type Prompt struct {
 	Date   time.Time
 	Tools  []llm.Tool
 	Files  []File
-	Append string // the caller's own words, the last part
+	System string // the caller's own words, in place of those of this package
+	Append string // the caller's own words, after the project's
 }
 
 // Text is the system prompt. It says little: what the agent works with, where,
@@ -22,8 +23,28 @@ type Prompt struct {
 // provider's cache holds for the day.
 func (p Prompt) Text() string {
 	var b strings.Builder
-	b.WriteString("You are a coding agent. You work in a terminal, in a project's folder, and do what you are asked for there.\n")
+	if own := strings.TrimSpace(p.System); own != "" {
+		b.WriteString(own + "\n")
+	} else {
+		p.own(&b)
+	}
+	for _, f := range p.Files {
+		fmt.Fprintf(&b, "\n<project_instructions path=%q>\n%s\n", f.Path, strings.TrimRight(f.Text, "\n"))
+		if f.Cut {
+			fmt.Fprintf(&b, "[The file is longer; these are its first %d KiB.]\n", MaxFile>>10)
+		}
+		b.WriteString("</project_instructions>\n")
+	}
+	if s := strings.TrimSpace(p.Append); s != "" {
+		b.WriteString("\n" + s + "\n")
+	}
 	fmt.Fprintf(&b, "\nWorking folder: %s\nDate: %s\n", p.Dir, p.Date.Format(time.DateOnly))
+	return b.String()
+}
+
+// own is what this package says of itself.
+func (p Prompt) own(b *strings.Builder) {
+	b.WriteString("You are a coding agent. You work in a terminal, in a project's folder, and do what you are asked for there.\n")
 	has := map[string]bool{}
 	if len(p.Tools) > 0 {
 		b.WriteString("\nTools: ")
@@ -40,17 +61,6 @@ func (p Prompt) Text() string {
 	for _, rule := range rules(has) {
 		b.WriteString("- " + rule + "\n")
 	}
-	for _, f := range p.Files {
-		fmt.Fprintf(&b, "\n<project_instructions path=%q>\n%s\n", f.Path, strings.TrimRight(f.Text, "\n"))
-		if f.Cut {
-			fmt.Fprintf(&b, "[The file is longer; these are its first %d KiB.]\n", MaxFile>>10)
-		}
-		b.WriteString("</project_instructions>\n")
-	}
-	if s := strings.TrimSpace(p.Append); s != "" {
-		b.WriteString("\n" + s + "\n")
-	}
-	return b.String()
 }
 
 func rules(has map[string]bool) []string {

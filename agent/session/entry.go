@@ -59,6 +59,8 @@ type Entry struct {
 	Usage      *llm.Usage      `json:"usage,omitempty"`      // compaction, branch_summary
 
 	Name string `json:"name,omitempty"` // session_info
+
+	bash json.RawMessage // a message of AppendBash
 }
 
 // An Origin says where a user's message came from.
@@ -245,6 +247,9 @@ func (c codec) encode(e Entry) (json.RawMessage, error) {
 		wire.Display = &display
 	}
 	var err error
+	if e.bash != nil {
+		wire.Message = e.bash
+	}
 	if e.Message != nil {
 		if wire.Message, err = c.encodeMessage(*e.Message); err != nil {
 			return nil, err

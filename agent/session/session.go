@@ -64,6 +64,7 @@ var (
 // Options say how a session is opened.
 type Options struct {
 	Dir      string           // the agent's working folder, for the header of a new session
+	Parent   string           // the file that a new session comes from, for its header; "": none
 	Now      func() time.Time // default time.Now
 	ReadOnly bool             // take no lock and change nothing; the file must be there
 }
@@ -113,7 +114,7 @@ func Open(path string, opts Options) (*Session, error) {
 	s := &Session{path: path, now: opts.Now, tree: newTree(), codec: codec{version: Version}}
 	if path == "" {
 		s.store = &memStore{}
-		return s, s.begin(opts.Dir, "")
+		return s, s.begin(opts.Dir, opts.Parent)
 	}
 	s.codec.blobs = blobsOf(path)
 	if err := s.open(opts); err != nil {
@@ -143,19 +144,19 @@ func (s *Session) open(opts Options) error {
 		return err
 	}
 	s.store = f
-	if err := s.start(f, opts.Dir); err != nil {
+	if err := s.start(f, opts); err != nil {
 		return errors.Join(err, f.close())
 	}
 	return nil
 }
 
 // start loads what the file holds, or begins it.
-func (s *Session) start(f *fileStore, dir string) error {
+func (s *Session) start(f *fileStore, opts Options) error {
 	if f.size() == 0 {
 		if f.log.Torn() > 0 {
 			s.problems = append(s.problems, Problem{Line: 1, Why: tornText(s.path)})
 		}
-		return s.begin(dir, "")
+		return s.begin(opts.Dir, opts.Parent)
 	}
 	if err := s.load(); err != nil {
 		return err
@@ -232,6 +233,11 @@ func (s *Session) AppendModel(provider, model string) (string, error) {
 	return s.Append(Entry{Type: TypeModelChange, Provider: provider, ModelID: model})
 }
 
+// AppendThinking records the level of thinking from here on.
+func (s *Session) AppendThinking(level llm.Level) (string, error) {
+	return s.Append(Entry{Type: TypeThinking, ThinkingLevel: string(level)})
+}
+
 // Rename gives the session a name for people.
 func (s *Session) Rename(name string) error {
 	_, err := s.Append(Entry{Type: TypeSessionInfo, Name: name})
@@ -285,7 +291,10 @@ func (s *Session) nextLine() int32 {
 }
 
 func roleOf(e Entry) string {
-	if e.Message == nil {
+	switch {
+	case e.bash != nil:
+		return roleBash
+	case e.Message == nil:
 		return ""
 	}
 	return string(e.Message.Role)

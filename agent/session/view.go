@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 
 	"muntin/agent/llm"
 )
@@ -139,6 +140,22 @@ func (s *Session) Model() (provider, model string) {
 		}
 	}
 	return "", ""
+}
+
+// Thinking is the level of thinking that was recorded last on the branch; "" if
+// there was none, or it is no level.
+func (s *Session) Thinking() llm.Level {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.tree.nearest(s.tree.leaf, kindThinking)
+	if i < 0 {
+		return ""
+	}
+	e, _ := s.entry(i) // what is wrong with it is among the problems
+	if level := llm.Level(e.ThinkingLevel); slices.Contains(llm.Levels(), level) {
+		return level
+	}
+	return ""
 }
 
 // Knows reports whether a message with this origin id was taken, on any branch.

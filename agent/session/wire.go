@@ -26,6 +26,9 @@ type reference struct {
 	MimeType string `json:"mimeType,omitempty"`
 }
 
+// EncodeMessage gives a message as Pi has it, whole.
+func EncodeMessage(m llm.Message) (json.RawMessage, error) { return codec{}.encodeMessage(m) }
+
 // encodeMessage makes a message as Pi reads it: an assistant's always has a usage
 // with a cost, and large pieces are in blobs.
 func (c codec) encodeMessage(m llm.Message) (json.RawMessage, error) {
@@ -33,7 +36,11 @@ func (c codec) encodeMessage(m llm.Message) (json.RawMessage, error) {
 		llm.Message
 		Content []json.RawMessage `json:"content"`
 		Usage   json.RawMessage   `json:"usage,omitempty"`
+		IsError *bool             `json:"isError,omitempty"`
 	}{Message: m, Content: []json.RawMessage{}}
+	if m.Role == llm.RoleTool {
+		wire.IsError = &m.IsError // Pi always says it
+	}
 	for _, b := range m.Content {
 		raw, err := c.encodeBlock(b)
 		if err != nil {
@@ -150,7 +157,7 @@ func (c codec) decodeMessage(raw json.RawMessage) (_ *llm.Message, lost []string
 	}
 	switch m.Role {
 	case llm.RoleUser, llm.RoleAssistant, llm.RoleTool:
-	case "bashExecution":
+	case roleBash:
 		m = bashMessage(wire.Command, wire.Output, wire.ExitCode, m.Timestamp)
 		if wire.Excluded {
 			m.Role = roleOther

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"muntin/agent"
 )
@@ -26,6 +27,7 @@ const (
 // goes to a file as well.
 type output struct {
 	dir string
+	tee func(string) // takes what comes, in whole characters; may be nil
 
 	mu       sync.Mutex // guards all below
 	tail     []byte
@@ -36,6 +38,7 @@ type output struct {
 	file     *os.File
 	written  int64
 	spillErr error
+	half     []byte // the start of a character whose end has not come, for tee
 
 	dirty chan struct{}
 }
@@ -50,6 +53,9 @@ func (o *output) Write(p []byte) (int, error) {
 	defer o.mu.Unlock()
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if o.tee != nil {
+		o.pass(p)
 	}
 	o.total += int64(len(p))
 	o.countLines(p)
@@ -67,6 +73,24 @@ func (o *output) Write(p []byte) (int, error) {
 	default:
 	}
 	return len(p), nil
+}
+
+// pass gives what came to tee; a character that is cut in two waits for its end.
+func (o *output) pass(p []byte) {
+	p = append(o.half, p...)
+	whole := len(p)
+	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
+		if c := p[len(p)-back]; utf8.RuneStart(c) {
+			if !utf8.FullRune(p[len(p)-back:]) {
+				whole = len(p) - back
+			}
+			break
+		}
+	}
+	o.half = append([]byte(nil), p[whole:]...)
+	if whole > 0 {
+		o.tee(strings.ToValidUTF8(string(p[:whole]), "\uFFFD"))
+	}
 }
 
 func (o *output) countLines(p []byte) {

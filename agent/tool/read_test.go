@@ -131,7 +131,7 @@ func TestReadRefuses(t *testing.T) {
 func TestToolsByName(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	all, err := e.set.Tools()
+	all, err := e.set.Tools(Defaults()...)
 	if err != nil || len(all) != 4 {
 		t.Fatalf("got %d tools, %v", len(all), err)
 	}

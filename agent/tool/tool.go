@@ -89,12 +89,9 @@ func Names() []string { return append(Defaults(), "grep", "find", "ls") }
 // Defaults are the tools an agent has when nobody says which.
 func Defaults() []string { return []string{"read", "bash", "edit", "write"} }
 
-// Tools returns the named tools; without names, the default ones. An unknown name
-// is an error that lists the known ones.
+// Tools returns the named tools. An unknown name is an error that lists the known
+// ones.
 func (s *Set) Tools(names ...string) ([]agent.Tool, error) {
-	if len(names) == 0 {
-		names = Defaults()
-	}
 	tools := make([]agent.Tool, 0, len(names))
 	for _, name := range names {
 		t := s.tool(name)
