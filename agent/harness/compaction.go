@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"muntin/agent"
@@ -24,11 +25,11 @@ const (
 // Compact and Navigate while there is none.
 type room struct {
 	changed func(ctx context.Context, since time.Time) ([]string, error)
-	base    int   // tokens of the system prompt and the tools
-	since   int64 // Unix milliseconds: responses before it counted another context
-	quiet   int   // tokens below which it was tried in vain, or again too soon
-	full    bool  // the model said, in a good response, that the window is full
-	tried   bool  // and that was acted upon since the last whole answer
+	base    int          // tokens of the system prompt and the tools; never changed
+	since   atomic.Int64 // Unix milliseconds: responses before it counted another context
+	quiet   int          // tokens below which it was tried in vain, or again too soon
+	full    bool         // the model said, in a good response, that the window is full
+	tried   bool         // and that was acted upon since the last whole answer
 }
 
 // measure counts what a request holds beside the messages.
@@ -48,7 +49,7 @@ func (h *Harness) hooks() agent.Hooks {
 }
 
 func (h *Harness) prepareTurn(ctx context.Context, messages []llm.Message) ([]llm.Message, error) {
-	tokens := compact.Tokens(messages, h.room.since, h.room.base)
+	tokens := compact.Tokens(messages, h.room.since.Load(), h.room.base)
 	reason := reasonThreshold
 	switch {
 	case h.room.full:
@@ -57,7 +58,7 @@ func (h *Harness) prepareTurn(ctx context.Context, messages []llm.Message) ([]ll
 		return nil, nil
 	}
 	_, err := h.makeRoom(ctx, reason, "")
-	h.room.quiet = compact.Tokens(h.session.Messages(), h.room.since, h.room.base) + h.settings().WithDefaults().Reserve/4
+	h.room.quiet = compact.Tokens(h.session.Messages(), h.room.since.Load(), h.room.base) + h.settings().WithDefaults().Reserve/4
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -191,7 +192,7 @@ func (h *Harness) compact(ctx context.Context, reason, instructions string) (don
 	if nothing && !trimmed {
 		return done, nil, compact.ErrNothing
 	}
-	h.room.since = h.now().UnixMilli()
+	h.room.since.Store(h.now().UnixMilli())
 	return agent.Compaction{
 		Summary: res.Summary, FirstKept: res.FirstKept, TokensBefore: before,
 		TokensAfter: tokensOf(itemsOf(h.session.Context())), Details: res.Details(),
@@ -219,6 +220,12 @@ func (h *Harness) limit(before int) int {
 		return before / 2
 	}
 	return min(s.Window-s.Reserve-h.room.base, before)
+}
+
+// ContextUsage is about how many tokens the next request takes, and the model's
+// window; 0 when that is not known.
+func (h *Harness) ContextUsage() (tokens, window int) {
+	return compact.Tokens(h.kernel.Messages(), h.room.since.Load(), h.room.base), h.settings().Window
 }
 
 func tokensOf(items []compact.Item) int {

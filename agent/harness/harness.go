@@ -129,8 +129,9 @@ func Open(ctx context.Context, opts Options) (*Harness, error) {
 	h := &Harness{
 		session: s, tools: set, onEvent: opts.OnEvent, now: opts.Now,
 		window: opts.Compaction.Window, retry: opts.Retry, maxOut: opts.MaxTokens,
-		sizes: opts.Compaction, room: room{changed: opts.Changed},
+		sizes: opts.Compaction,
 	}
+	h.room.changed = opts.Changed
 	if err := h.start(opts, dir, tools); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the agent: %w", err), s.Close())
 	}
@@ -152,7 +153,7 @@ func (h *Harness) start(opts Options, dir string, tools []agent.Tool) error {
 	system := prompt.Text()
 	h.room.measure(system, tools)
 	if last, ok := h.session.LastCompaction(); ok {
-		h.room.since = last.Time().UnixMilli()
+		h.room.since.Store(last.Time().UnixMilli())
 	}
 	var err error
 	h.kernel, err = agent.New(agent.Options{

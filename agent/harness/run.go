@@ -41,8 +41,20 @@ func (h *Harness) Prompt(ctx context.Context, text string) (Outcome, error) {
 // PromptFrom is Prompt for a message that came from elsewhere; its origin is kept
 // in the session with it, so that Knows can tell whether it was taken.
 func (h *Harness) PromptFrom(ctx context.Context, from session.Origin, text string) (Outcome, error) {
+	return h.PromptWith(ctx, Input{Text: text, Origin: from})
+}
+
+// An Input is a message of the user.
+type Input struct {
+	Text   string
+	Images []llm.Block // of type image
+	Origin session.Origin
+}
+
+// PromptWith is Prompt for a message that is more than a text.
+func (h *Harness) PromptWith(ctx context.Context, in Input) (Outcome, error) {
 	return h.execute(func() error {
-		m, key := h.message(from, text)
+		m, key := h.message(in)
 		defer h.forget(key) // when the run did not take it, it is gone
 		return h.kernel.Prompt(ctx, m)
 	})
@@ -61,13 +73,44 @@ func (h *Harness) Steer(text string) { h.SteerFrom(session.Origin{}, text) }
 
 // SteerFrom is Steer for a message that came from elsewhere.
 func (h *Harness) SteerFrom(from session.Origin, text string) {
-	m, _ := h.message(from, text)
+	h.SteerWith(Input{Text: text, Origin: from})
+}
+
+// SteerWith is Steer for a message that is more than a text.
+func (h *Harness) SteerWith(in Input) {
+	m, _ := h.message(in)
 	h.kernel.Steer(m)
 }
 
 // FollowUp queues a message for the moment when the run would otherwise end.
-func (h *Harness) FollowUp(text string) {
-	h.kernel.FollowUp(llm.UserText(text, h.now().UnixMilli()))
+func (h *Harness) FollowUp(in Input) {
+	m, _ := h.message(in)
+	h.kernel.FollowUp(m)
+}
+
+// Waiting gives the texts of the messages that no run has taken yet.
+func (h *Harness) Waiting() (steering, followUp []string) {
+	a, b := h.kernel.Queued()
+	return texts(a), texts(b)
+}
+
+// ClearQueue takes the messages back that no run has taken yet, and gives their texts.
+func (h *Harness) ClearQueue() (steering, followUp []string) {
+	a, b := h.kernel.ClearQueue()
+	return texts(a), texts(b)
+}
+
+// SetQueueModes changes how many waiting messages are delivered at once. "" keeps a mode.
+func (h *Harness) SetQueueModes(steering, followUp agent.QueueMode) {
+	h.kernel.SetQueueModes(steering, followUp)
+}
+
+func texts(ms []llm.Message) []string {
+	all := []string{}
+	for _, m := range ms {
+		all = append(all, m.Text())
+	}
+	return all
 }
 
 // Queued is the number of messages that no run has taken yet. After a run it is
@@ -125,14 +168,16 @@ func (h *Harness) execute(run func() error) (Outcome, error) {
 
 // message makes a message and remembers its origin, under a key, until the
 // session has it.
-func (h *Harness) message(from session.Origin, text string) (m llm.Message, key int) {
+func (h *Harness) message(in Input) (m llm.Message, key int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lastKey++
-	if from != (session.Origin{}) {
-		h.waiting = append(h.waiting, waiting{h.lastKey, text, from})
+	if in.Origin != (session.Origin{}) {
+		h.waiting = append(h.waiting, waiting{h.lastKey, in.Text, in.Origin})
 	}
-	return llm.UserText(text, h.now().UnixMilli()), h.lastKey
+	m = llm.UserText(in.Text, h.now().UnixMilli())
+	m.Content = append(m.Content, in.Images...)
+	return m, h.lastKey
 }
 
 // origin finds where a message came from, by its text: the kernel carries

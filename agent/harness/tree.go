@@ -15,6 +15,7 @@ func (h *Harness) Session() *session.Session { return h.session }
 // A Navigation says where in the tree the conversation goes on.
 type Navigation struct {
 	Entry        string // "" is the root
+	Exact        bool   // to a message of the user itself, not to before it
 	Summarise    bool   // leave a summary of the branch that is left
 	Instructions string // what the summary should heed
 }
@@ -30,7 +31,7 @@ func (h *Harness) Navigate(ctx context.Context, n Navigation) (text string, err 
 			if err != nil {
 				return err
 			}
-			if e.Type == session.TypeMessage && e.Message != nil && e.Message.Role == llm.RoleUser {
+			if !n.Exact && e.Type == session.TypeMessage && e.Message != nil && e.Message.Role == llm.RoleUser {
 				text, target = e.Message.Text(), ""
 				if e.ParentID != nil {
 					target = *e.ParentID
@@ -40,7 +41,7 @@ func (h *Harness) Navigate(ctx context.Context, n Navigation) (text string, err 
 		if err := h.move(ctx, target, n); err != nil {
 			return err
 		}
-		h.room.since = h.now().UnixMilli()
+		h.room.since.Store(h.now().UnixMilli())
 		return h.kernel.SetMessages(h.session.Messages())
 	})
 	if err != nil {

@@ -48,6 +48,14 @@ func open(t *testing.T, o harness.Options) *harness.Harness {
 	return h
 }
 
+func say(texts ...string) []harness.Input {
+	var all []harness.Input
+	for _, text := range texts {
+		all = append(all, harness.Input{Text: text})
+	}
+	return all
+}
+
 func TestPrint(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ prompt, out, err string }{
@@ -56,14 +64,14 @@ func TestPrint(t *testing.T) {
 		{"long", "half of\n", "cut off"},
 	} {
 		var out strings.Builder
-		err := rpc.Print(t.Context(), open(t, options(t)), c.prompt, &out)
+		err := rpc.Print(t.Context(), open(t, options(t)), say(c.prompt), &out)
 		if out.String() != c.out || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: got %q, %v", c.prompt, out.String(), err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := rpc.Print(ctx, open(t, options(t)), "good", &strings.Builder{}); !errors.Is(err, harness.ErrAborted) {
+	if err := rpc.Print(ctx, open(t, options(t)), say("good"), &strings.Builder{}); !errors.Is(err, harness.ErrAborted) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -75,7 +83,7 @@ func TestJSON(t *testing.T) {
 	o := options(t)
 	o.OnEvent = j.OnEvent
 	h := open(t, o)
-	if err := j.Run(t.Context(), h, h.Header(), "good"); err != nil {
+	if err := j.Run(t.Context(), h, h.Header(), say("good")); err != nil {
 		t.Fatal(err)
 	}
 	var types []string
@@ -118,10 +126,10 @@ func TestJSONFails(t *testing.T) {
 	o := options(t)
 	o.OnEvent = j.OnEvent
 	h := open(t, o)
-	if err := j.Run(t.Context(), h, h.Header(), "bad"); err == nil || !strings.Contains(err.Error(), "no such key") {
+	if err := j.Run(t.Context(), h, h.Header(), say("bad")); err == nil || !strings.Contains(err.Error(), "no such key") {
 		t.Errorf("got %v", err)
 	}
-	if !strings.HasSuffix(out.String(), "{\"type\":\"agent_settled\"}\n") {
+	if !strings.HasSuffix(out.String(), "{\"aborted\":false,\"type\":\"agent_settled\"}\n") {
 		t.Errorf("got %s", out.String())
 	}
 }
@@ -143,7 +151,7 @@ func TestJSONNobodyReads(t *testing.T) {
 		o := options(t)
 		o.OnEvent = j.OnEvent
 		h := open(t, o)
-		if err := j.Run(t.Context(), h, h.Header(), "good"); err == nil || !strings.Contains(err.Error(), "pipe closed") {
+		if err := j.Run(t.Context(), h, h.Header(), say("good")); err == nil || !strings.Contains(err.Error(), "pipe closed") {
 			t.Errorf("%d: got %v", n, err)
 		}
 		if n == 5 && len(h.Messages()) > 3 {

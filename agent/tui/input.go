@@ -2,11 +2,9 @@ package tui
 
 import (
 	"bufio"
-	"io"
-	"os"
 	"sync"
 
-	"github.com/muesli/cancelreader"
+	"muntin/internal/term"
 )
 
 // maxLine is the longest line taken from a pipe; a terminal gives less.
@@ -17,7 +15,7 @@ func (l *loop) readLines() (stop func()) {
 	if l.opts.In == nil {
 		return func() {}
 	}
-	in := newSource(l.opts.In)
+	in := term.NewSource(l.opts.In)
 	lines := make(chan string)
 	done := make(chan struct{})
 	l.lines = lines
@@ -36,32 +34,8 @@ func (l *loop) readLines() (stop func()) {
 	})
 	return func() {
 		close(done)
-		in.cancel()
+		in.Cancel()
 		wg.Wait()
-		in.close()
+		in.Close()
 	}
-}
-
-// A source is a reader whose reads can be ended.
-type source struct {
-	io.Reader
-	cancel func() // ends a read that waits
-	close  func() // gives up what source made for itself, when no read goes on
-}
-
-// newSource makes reads cancelable. A reader that is no file is closed if it can
-// be; what can be neither must end by itself.
-func newSource(in io.Reader) source {
-	nothing := func() {}
-	if f, ok := in.(*os.File); ok {
-		r, err := cancelreader.NewReader(f)
-		if err != nil { // a regular file, which never makes one wait
-			return source{f, nothing, nothing}
-		}
-		return source{r, func() { r.Cancel() }, func() { _ = r.Close() }}
-	}
-	if c, ok := in.(io.Closer); ok {
-		return source{in, func() { _ = c.Close() }, nothing}
-	}
-	return source{in, nothing, nothing}
 }
