@@ -46,9 +46,9 @@ func prompt(s *Server, ctx context.Context, c command) answer {
 	}
 	switch m.Behavior {
 	case "steer":
-		return s.queue(h.SteerWith, in)
+		return s.queue((*harness.Harness).SteerWith, in)
 	case "followUp":
-		return s.queue(h.FollowUp, in)
+		return s.queue((*harness.Harness).FollowUp, in)
 	case "":
 		return answer{err: errBusy}
 	}
@@ -72,16 +72,16 @@ func (s *Server) queued(c command, put func(*harness.Harness, harness.Input)) an
 	if err != nil {
 		return answer{err: err}
 	}
-	return s.queue(func(in harness.Input) { put(s.current(), in) }, in)
+	return s.queue(put, in)
 }
 
 // queue puts a message into a queue. It holds the lock so that the run's end does
 // not miss it.
-func (s *Server) queue(put func(harness.Input), in harness.Input) answer {
+func (s *Server) queue(put func(*harness.Harness, harness.Input), in harness.Input) answer {
 	h := s.current()
 	s.mu.Lock()
 	idle := s.run == nil
-	put(in)
+	put(h, in)
 	s.mu.Unlock()
 	if idle {
 		s.tellQueue(h)
