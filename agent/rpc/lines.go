@@ -50,6 +50,9 @@ func (l *lineReader) next() ([]byte, error) {
 			return nil, errLong
 		}
 		line = bytes.TrimSuffix(line, []byte("\n"))
+		if len(line) > l.max {
+			return nil, errLong
+		}
 		return bytes.TrimSuffix(line, []byte("\r")), nil
 	}
 }

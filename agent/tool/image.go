@@ -10,6 +10,7 @@ import (
 	_ "image/gif" // the formats that image.Decode knows
 	"image/jpeg"
 	"image/png"
+	"io"
 	"os"
 
 	_ "golang.org/x/image/bmp"
@@ -241,4 +242,33 @@ func tiffOrientation(t []byte) int {
 		}
 	}
 	return 1
+}
+
+// Picture reads a file that is a picture, made small enough for every provider. is
+// tells whether it is one.
+func Picture(path string) (b llm.Block, is bool, err error) {
+	f, _, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return b, false, err
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, err := f.ReadAt(head, 0)
+	mime := imageType(head[:n])
+	if mime == "" {
+		if errors.Is(err, io.EOF) {
+			err = nil // it is shorter
+		}
+		return b, false, err
+	}
+	res, err := imageResult(f, mime)
+	if err != nil {
+		return b, true, fmt.Errorf("reading the picture %s: %w", path, err)
+	}
+	for _, c := range res.Content {
+		if c.Type == llm.BlockImage {
+			return c, true, nil
+		}
+	}
+	return b, true, fmt.Errorf("reading the picture %s: %s", path, res.Content[0].Text)
 }

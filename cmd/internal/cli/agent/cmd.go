@@ -3,10 +3,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,21 +16,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muntin/agent/compact"
 	"muntin/agent/harness"
-	"muntin/agent/llm"
 	"muntin/agent/llm/catalog"
 	"muntin/agent/pty"
 	"muntin/agent/rpc"
 	"muntin/agent/tui"
 	"muntin/cmd/internal/cli/app"
-	"muntin/cmd/internal/cli/session"
 )
 
 // Options are the agent's arguments.
 type Options struct {
 	App       *app.App
-	Prompt    string
+	Args      []string // prompts, and files by @
 	Print     bool
 	Mode      string
 	Model     string
@@ -42,7 +39,13 @@ type Options struct {
 	Window    int
 	NoCompact bool
 	Tools     []string
-	System    string
+	Exclude   []string
+	NoTools   bool
+	NoContext bool
+	Models    []string
+	Record    string
+	System    string // text or file
+	Append    string // text or file
 	Name      string
 }
 
@@ -50,11 +53,15 @@ type Options struct {
 func NewCmd(a *app.App) *cobra.Command {
 	o := Options{App: a}
 	cmd := &cobra.Command{
-		Use:   "agent [prompt]",
+		Use:   "agent [prompt...] [@file...]",
 		Short: "muntin's own coding agent, in this terminal",
-		Long: "A coding agent with the tools read, bash, edit and write. With -p it answers one\n" +
-			"prompt and exits; without, it takes prompts from the keyboard and, in a run's\n" +
-			"pane, from its supervisor.\n\n" +
+		Long: "A coding agent with the tools read, bash, edit and write. With -p it answers its\n" +
+			"prompts and exits; without, it takes prompts from the keyboard and, in a run's\n" +
+			"pane, from its supervisor. With --mode rpc another program drives it by commands\n" +
+			"on standard input, one JSON object a line.\n\n" +
+			"The first prompt is what comes on standard input, the files named by @ (pictures\n" +
+			"are attached), and the first argument; each other argument is a prompt that\n" +
+			"follows it.\n\n" +
 			"Models: provider/id, and behind it a level of thinking, as in\n" +
 			"anthropic/claude-opus-5:high. A part of the id will do where it means one model;\n" +
 			"muntin models lists them. Keys come from muntin login, from models.json and from\n" +
@@ -63,15 +70,13 @@ func NewCmd(a *app.App) *cobra.Command {
 		Example: "  muntin agent -p \"what does this program do?\" --model openai/gpt-5\n" +
 			"  muntin agent --continue\n" +
 			"  muntin agent --model scripted/demo",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return app.Usage("want one prompt, got %d arguments: put it in quotes", len(args))
-			}
-			return nil
-		},
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Prompt = strings.Join(args, " ")
-			if o.Print || o.Mode != "" {
+			o.Args = args
+			switch {
+			case o.Mode == "rpc":
+				return runServe(cmd.Context(), o)
+			case o.Print || o.Mode != "":
 				ctx, stop := a.Signals(cmd.Context())
 				defer stop()
 				return runPrint(ctx, o)
@@ -79,49 +84,31 @@ func NewCmd(a *app.App) *cobra.Command {
 			return runInteractive(cmd.Context(), o)
 		},
 	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *Options) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&o.Print, "print", "p", false, "answer one prompt on standard output and exit")
-	f.StringVar(&o.Mode, "mode", "", "with -p: text, or json for every event on a line")
+	f.StringVar(&o.Mode, "mode", "", "text, json for every event on a line, or rpc")
 	f.StringVar(&o.Model, "model", "", "provider/id[:thinking] (default: $MUNTIN_MODEL)")
 	f.StringVar(&o.Thinking, "thinking", "", "off, minimal, low, medium, high, xhigh or max (default: the model's)")
 	f.StringVar(&o.BaseURL, "base-url", "", "another server that speaks the provider's API")
 	f.StringVar(&o.APIKey, "api-key", "", "$NAME or !command, which keeps the key out of the process list, or the key")
 	f.StringVar(&o.Deadlines, "deadlines", "", "such as connect=10s,firstEvent=10m,idle=2m,whole=none (default: $MUNTIN_DEADLINES, then the model's)")
 	o.Session.flags(cmd)
-	f.StringSliceVar(&o.Tools, "tools", nil, "tools to offer (default: read, bash, edit, write; there are also grep, find, ls)")
-	f.StringVar(&o.System, "append-system-prompt", "", "text to add to the system prompt")
-	f.IntVar(&o.Window, "context-window", 0, "tokens that the model takes (default: not known; room is made when it says so)")
+	f.StringSliceVarP(&o.Tools, "tools", "t", nil, "tools to offer, by name or * pattern, or changes as in +grep,-bash (default: read, bash, edit, write; there are also grep, find, ls)")
+	f.StringSliceVar(&o.Exclude, "exclude-tools", nil, "tools not to offer, by name or * pattern")
+	f.BoolVar(&o.NoTools, "no-tools", false, "offer no tools")
+	f.StringVar(&o.System, "system-prompt", "", "a text, or a file that holds it, in place of muntin's own")
+	f.StringVar(&o.Append, "append-system-prompt", "", "a text, or a file that holds it, to add to the system prompt")
+	f.BoolVar(&o.NoContext, "no-context-files", false, "do not read AGENTS.md and CLAUDE.md")
+	f.StringSliceVar(&o.Models, "models", nil, "with --mode rpc: the models that cycle_model goes through")
+	f.StringVar(&o.Record, "record", "", "a file to write what the model said to, as a conversation that --model scripted/FILE replays")
+	f.IntVar(&o.Window, "context-window", 0, "tokens that the model takes (default: what the catalogue says)")
 	f.BoolVar(&o.NoCompact, "no-auto-compact", false, "never summarise unasked, unless the model has no room left")
-	f.StringVar(&o.Name, "name", "muntin", "the agent's name on its screen")
-	return cmd
-}
-
-// open makes the coding agent that the options describe.
-func open(ctx context.Context, o Options, withEvents func(*harness.Options)) (*harness.Harness, error) {
-	a := o.App
-	if o.Thinking != "" && !slices.Contains(llm.Levels(), llm.Level(o.Thinking)) {
-		return nil, app.Usage("thinking %q: want one of %v", o.Thinking, llm.Levels())
-	}
-	provider, model, err := newProvider(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := app.Confirmed(a.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the working folder: %w", err)
-	}
-	path, err := o.Session.path(a, dir)
-	if err != nil {
-		return nil, err
-	}
-	opts := harness.Options{
-		Provider: provider, Model: model, Dir: dir, Session: path, Tools: o.Tools,
-		AppendSystem: o.System, Env: toolEnv(a.Environ), SpillDir: spillDir(a, path), Now: a.Now,
-		Compaction: compact.Settings{Off: o.NoCompact, Window: o.Window},
-	}
-	withEvents(&opts)
-	h, err := harness.Open(ctx, opts)
-	return h, session.Explain(err)
+	f.StringVarP(&o.Name, "name", "n", "", "a name for the conversation, which is shown on the agent's screen too")
 }
 
 // toolEnv is what the commands that the model runs get: not the supervisor's
@@ -141,51 +128,52 @@ func spillDir(a *app.App, session string) string {
 	return filepath.Join(filepath.Dir(session), "blobs")
 }
 
-// runPrint answers one prompt. What comes on standard input is put before it.
-func runPrint(ctx context.Context, o Options) error {
+// runPrint answers the prompts.
+func runPrint(ctx context.Context, o Options) (err error) {
 	a := o.App
-	prompt, err := withStdin(a, o.Prompt)
+	prompts, err := inputs(a, o.Args)
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(prompt) == "" {
+	if len(prompts) == 0 {
 		return app.Usage("there is no prompt: give one as an argument or on standard input")
+	}
+	op, err := newOpener(o)
+	if err != nil {
+		return err
 	}
 	switch o.Mode {
 	case "", "text":
-		h, err := open(ctx, o, func(*harness.Options) {})
+		h, err := op.open(ctx, func(*harness.Options) {})
 		if err != nil {
 			return err
 		}
 		defer h.Close()
-		return rpc.Print(ctx, h, prompt, a.Streams.Out)
+		return errors.Join(rpc.Print(ctx, h, prompts, a.Streams.Out), op.record())
 	case "json":
 		events := rpc.NewJSON(a.Streams.Out)
-		h, err := open(ctx, o, func(opts *harness.Options) { opts.OnEvent = events.OnEvent })
+		h, err := op.open(ctx, func(opts *harness.Options) { opts.OnEvent = events.OnEvent })
 		if err != nil {
 			return err
 		}
 		defer h.Close()
-		return events.Run(ctx, h, h.Header(), prompt)
+		return errors.Join(events.Run(ctx, h, h.Header(), prompts), op.record())
 	}
-	return app.Usage("mode %q: want text or json", o.Mode)
-}
-
-func withStdin(a *app.App, prompt string) (string, error) {
-	if a.Streams.InTTY {
-		return prompt, nil
-	}
-	b, err := io.ReadAll(a.Streams.In)
-	if err != nil {
-		return "", fmt.Errorf("reading standard input: %w", err)
-	}
-	return strings.TrimSpace(string(b) + "\n\n" + prompt), nil
+	return app.Usage("mode %q: want text, json or rpc", o.Mode)
 }
 
 // runInteractive is the agent in a terminal. In a run's pane it is linked to
 // its supervisor, which the environment names.
 func runInteractive(ctx context.Context, o Options) (err error) {
 	a := o.App
+	first, err := firstPrompt(a, o.Args)
+	if err != nil {
+		return err
+	}
+	op, err := newOpener(o)
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	interrupts := make(chan os.Signal, 1)
@@ -194,7 +182,7 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	ui := tui.Options{
 		In: a.Streams.In, Out: a.Streams.Out, Terminal: a.Streams.OutTTY, Echo: a.Streams.InTTY,
 		Width: func() int { w, _ := a.Streams.Size(); return w }, Interrupts: interrupts,
-		Theme: a.Theme, Name: o.Name, Dir: a.Dir, First: o.Prompt, Now: a.Now,
+		Theme: a.Theme, Name: cmp.Or(o.Name, "muntin"), Dir: a.Dir, First: first, Now: a.Now,
 	}
 	if socket := a.Getenv("MUNTIN_SOCKET"); socket != "" {
 		client, err := pty.Dial(ctx, socket)
@@ -210,7 +198,7 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 		ui.Link = link
 	}
 	var front *tui.UI
-	h, err := open(ctx, o, func(opts *harness.Options) {
+	h, err := op.open(ctx, func(opts *harness.Options) {
 		ui.Model, ui.Dir = opts.Model, opts.Dir
 		front = tui.New(ui)
 		opts.OnEvent = front.OnEvent
@@ -218,7 +206,7 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.Close()) }()
+	defer func() { err = errors.Join(err, h.Close(), op.record()) }()
 	err = front.Run(ctx, h, h.Problems()...)
 	if ctx.Err() != nil {
 		return nil // asked to end

@@ -9,40 +9,89 @@ import (
 	"strconv"
 	"strings"
 
+	"muntin/agent/harness"
 	"muntin/agent/llm"
 	"muntin/agent/llm/scripted"
+	"muntin/agent/session"
 	"muntin/cmd/internal/cli/app"
 	"muntin/cmd/internal/cli/models"
+	"muntin/internal/durable"
 	"muntin/recipes/builtin"
 )
 
-// newProvider makes the provider that a model's name asks for, and gives the
-// model's full name.
-func newProvider(ctx context.Context, o Options) (llm.Provider, string, error) {
-	a, model := o.App, o.Model
-	if model == "" {
-		model = a.Getenv("MUNTIN_MODEL")
+// newModel makes the model that a name asks for; a level of thinking at its end is
+// returned beside it.
+func newModel(ctx context.Context, o Options, name string) (harness.Model, llm.Level, error) {
+	a := o.App
+	if name == "" {
+		name = a.Getenv("MUNTIN_MODEL")
 	}
-	if model == "" {
-		return nil, "", app.Hint(app.Usage("no model is named"), "say --model provider/id or set $MUNTIN_MODEL; --model scripted/demo needs no key")
+	if name == "" {
+		return harness.Model{}, "", app.Hint(app.Usage("no model is named"), "say --model provider/id or set $MUNTIN_MODEL; --model scripted/demo needs no key")
 	}
-	if id, ok := strings.CutPrefix(model, "scripted/"); ok {
+	if id, ok := strings.CutPrefix(name, "scripted/"); ok {
 		p, err := script(a, id)
-		return p, model, err
+		return harness.Model{Provider: p, Name: name}, "", err
 	}
 	shop, err := models.NewShop(a)
 	if err != nil {
-		return nil, "", err
+		return harness.Model{}, "", err
 	}
 	limits, err := deadlines(o)
 	if err != nil {
-		return nil, "", err
+		return harness.Model{}, "", err
 	}
-	chosen, err := shop.Open(ctx, models.Options{Name: model, BaseURL: o.BaseURL, APIKey: o.APIKey, Deadlines: limits})
+	c, err := shop.Open(ctx, models.Options{Name: name, BaseURL: o.BaseURL, APIKey: o.APIKey, Deadlines: limits})
 	if err != nil {
-		return nil, "", err
+		return harness.Model{}, "", err
 	}
-	return llm.WithLevel(chosen.Provider, llm.Level(o.Thinking)), chosen.Name, nil
+	known := c.Model
+	if known.ContextWindow == 0 && len(known.Input) == 0 && !known.Reasoning { // its name is all that is known
+		known = llm.Model{}
+	}
+	return harness.Model{Provider: c.Provider, Name: c.Name, Known: known}, c.Level, nil
+}
+
+// lastModel is the model that a conversation was last held with; "" when there is
+// none, or no such file.
+func lastModel(file string) string {
+	s, err := session.Open(file, session.Options{ReadOnly: true})
+	if err != nil {
+		return "" // whoever opens it to go on tells why
+	}
+	defer s.Close()
+	provider, model := s.Model()
+	if provider == "" || model == "" {
+		return ""
+	}
+	return provider + "/" + model
+}
+
+// recorder wraps a model so that what it says is written to a file in the end.
+func recorder(o Options, m *harness.Model) (write func() error, err error) {
+	if o.Record == "" {
+		return func() error { return nil }, nil
+	}
+	shop, err := models.NewShop(o.App)
+	if err != nil {
+		return nil, err
+	}
+	secrets := shop.Secrets()
+	if len(o.APIKey) >= 8 {
+		secrets = append(secrets, o.APIKey)
+	}
+	r := scripted.Record(m.Provider, secrets, o.App.Now)
+	m.Provider = r
+	return func() error {
+		text, err := r.Script(m.Name)
+		if err == nil {
+			err = durable.WriteFile(o.Record, text, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("writing the recording %s: %w", o.Record, err)
+		}
+		return nil
+	}, nil
 }
 
 // deadlines gives those of the flag, over those of the environment.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,8 @@ type Options struct {
 type Chosen struct {
 	Provider llm.Provider
 	Model    llm.Model
-	Name     string // provider/id
+	Name     string    // provider/id
+	Level    llm.Level // of thinking, from the name's end; "": it has none
 }
 
 // A Shop is the catalogue with the keys there are.
@@ -123,7 +125,34 @@ func (s *Shop) Open(ctx context.Context, o Options) (Chosen, error) {
 	if err != nil {
 		return Chosen{}, err
 	}
-	return Chosen{Provider: llm.WithLevel(provider, choice.Level), Model: m, Name: p.ID + "/" + m.ID}, nil
+	return Chosen{Provider: provider, Model: m, Name: p.ID + "/" + m.ID, Level: choice.Level}, nil
+}
+
+// Available are the models of providers that can be asked.
+func (s *Shop) Available() []llm.Model {
+	var all []llm.Model
+	for _, p := range s.Catalog.Providers() {
+		if s.Usable(p) {
+			all = append(all, s.Catalog.Models(p.ID)...)
+		}
+	}
+	return all
+}
+
+// Secrets are the keys that may go out with requests, as far as they are known
+// without running a command.
+func (s *Shop) Secrets() []string {
+	var all []string
+	for _, name := range catalog.KeyVariables() {
+		all = append(all, s.app.Getenv(name))
+	}
+	for _, p := range s.Catalog.Providers() {
+		if c, ok, err := s.Store.Get(p.ID); ok && err == nil {
+			all = append(all, c.Key, c.Access, c.Refresh)
+		}
+		all = append(all, p.APIKey)
+	}
+	return slices.DeleteFunc(all, func(v string) bool { return len(v) < 8 })
 }
 
 func (s *Shop) explain(name string, known bool, err error) error {
