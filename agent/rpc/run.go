@@ -10,7 +10,7 @@ import (
 )
 
 // errBusy is the answer to a prompt that comes during a run.
-var errBusy = errors.New("Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.") //nolint:staticcheck // as Pi says it
+var errBusy = errors.New("Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.") //nolint:revive,staticcheck // as Pi says it
 
 // a message is the part of a command that is for the model.
 type message struct {
@@ -29,7 +29,7 @@ func (m message) input() (harness.Input, error) {
 	return harness.Input{Text: m.Message, Images: m.Images}, nil
 }
 
-func prompt(s *Server, ctx context.Context, c command) answer {
+func (s *Server) prompt(ctx context.Context, c command) answer {
 	var m message
 	if err := c.params(&m); err != nil {
 		return answer{err: err}
@@ -55,11 +55,11 @@ func prompt(s *Server, ctx context.Context, c command) answer {
 	return answer{err: errors.New("streamingBehavior is neither steer nor followUp")}
 }
 
-func steer(s *Server, _ context.Context, c command) answer {
+func (s *Server) steer(_ context.Context, c command) answer {
 	return s.queued(c, (*harness.Harness).SteerWith)
 }
 
-func followUp(s *Server, _ context.Context, c command) answer {
+func (s *Server) followUp(_ context.Context, c command) answer {
 	return s.queued(c, (*harness.Harness).FollowUp)
 }
 
@@ -95,7 +95,7 @@ func (s *Server) tellQueue(h *harness.Harness) {
 	s.onEvent(agent.Event{Type: agent.EventQueue, Steering: steering, FollowUp: followUp})
 }
 
-func clearQueue(s *Server, _ context.Context, _ command) answer {
+func (s *Server) clearQueue(_ context.Context, _ command) answer {
 	h := s.current()
 	s.mu.Lock()
 	idle := s.run == nil
@@ -141,7 +141,7 @@ func (s *Server) runOn(h *harness.Harness, end chan struct{}, first func() error
 }
 
 // abort ends what goes on and waits for its end. Messages that wait then go on.
-func abort(s *Server, ctx context.Context, _ command) answer {
+func (s *Server) abort(ctx context.Context, _ command) answer {
 	s.halt()
 	return answer{err: ctx.Err()}
 }
@@ -176,7 +176,7 @@ func (s *Server) current() *harness.Harness {
 	return s.agent
 }
 
-func compactNow(s *Server, ctx context.Context, c command) answer {
+func (s *Server) compactNow(ctx context.Context, c command) answer {
 	var p struct {
 		Instructions string `json:"customInstructions"`
 	}
@@ -199,7 +199,7 @@ func compactNow(s *Server, ctx context.Context, c command) answer {
 	}}
 }
 
-func bash(s *Server, ctx context.Context, c command) answer {
+func (s *Server) bash(ctx context.Context, c command) answer {
 	var p struct {
 		Command string `json:"command"`
 		Exclude bool   `json:"excludeFromContext"`
@@ -239,7 +239,7 @@ func bash(s *Server, ctx context.Context, c command) answer {
 	}}
 }
 
-func abortBash(s *Server, _ context.Context, _ command) answer {
+func (s *Server) abortBash(_ context.Context, _ command) answer {
 	s.endCommands()
 	return answer{}
 }

@@ -192,8 +192,8 @@ func (c command) params(into any) error {
 	return nil
 }
 
-// nothing is the data of an answer that is null; without it there is no data.
-var nothing = json.RawMessage("null")
+// null is the data of an answer that is null; without it there is no data.
+func null() json.RawMessage { return json.RawMessage("null") }
 
 // line carries out one command.
 func (s *Server) line(ctx context.Context, line []byte) {

@@ -46,7 +46,7 @@ func (s *Server) fresh(parent string) (Place, error) {
 	return Place{File: file, Parent: parent, Model: h.Model().Name, Thinking: h.Thinking()}, err
 }
 
-func newSession(s *Server, ctx context.Context, c command) answer {
+func (s *Server) newSession(ctx context.Context, c command) answer {
 	var p struct {
 		Parent string `json:"parentSession"`
 	}
@@ -60,7 +60,7 @@ func newSession(s *Server, ctx context.Context, c command) answer {
 	return answer{data: object{"cancelled": false}, err: err}
 }
 
-func switchSession(s *Server, ctx context.Context, c command) answer {
+func (s *Server) switchSession(ctx context.Context, c command) answer {
 	var p struct {
 		Path string `json:"sessionPath"`
 	}
@@ -82,7 +82,7 @@ func switchSession(s *Server, ctx context.Context, c command) answer {
 
 // fork goes on in a new session that holds what lay before a message of the user,
 // whose text is given back to be sent again.
-func fork(s *Server, ctx context.Context, c command) answer {
+func (s *Server) fork(ctx context.Context, c command) answer {
 	var p struct {
 		Entry string `json:"entryId"`
 	}
@@ -104,7 +104,7 @@ func fork(s *Server, ctx context.Context, c command) answer {
 	return answer{data: object{"text": e.Message.Text(), "cancelled": false}, err: err}
 }
 
-func clone(s *Server, ctx context.Context, _ command) answer {
+func (s *Server) clone(ctx context.Context, _ command) answer {
 	leaf := s.current().Session().Leaf()
 	if leaf == "" {
 		return answer{err: errors.New("Cannot clone session: no current entry selected")} //nolint:staticcheck // as Pi says it
@@ -135,7 +135,7 @@ func (s *Server) forkAt(ctx context.Context, entry string) error {
 	return s.change(ctx, at)
 }
 
-func getForkMessages(s *Server, _ context.Context, _ command) answer {
+func (s *Server) getForkMessages(_ context.Context, _ command) answer {
 	all := []object{}
 	err := s.current().Session().All(func(e session.Entry) error {
 		if e.Type == session.TypeMessage && e.Message != nil && e.Message.Role == llm.RoleUser {
@@ -148,7 +148,7 @@ func getForkMessages(s *Server, _ context.Context, _ command) answer {
 	return answer{data: object{"messages": all}, err: err}
 }
 
-func getEntries(s *Server, _ context.Context, c command) answer {
+func (s *Server) getEntries(_ context.Context, c command) answer {
 	var p struct {
 		Since *string `json:"since"`
 	}
@@ -183,7 +183,7 @@ type treeNode struct {
 	LabelTime string          `json:"labelTimestamp,omitempty"`
 }
 
-func getTree(s *Server, _ context.Context, _ command) answer {
+func (s *Server) getTree(_ context.Context, _ command) answer {
 	lines, leaf, err := s.current().Session().Lines("")
 	if err != nil {
 		return answer{err: err}
@@ -214,7 +214,7 @@ func getTree(s *Server, _ context.Context, _ command) answer {
 }
 
 // getLastText gives the text of the last whole answer that has one.
-func getLastText(s *Server, _ context.Context, _ command) answer {
+func (s *Server) getLastText(_ context.Context, _ command) answer {
 	all := s.current().Messages()
 	for i := len(all) - 1; i >= 0; i-- {
 		m := all[i]
@@ -229,7 +229,7 @@ func getLastText(s *Server, _ context.Context, _ command) answer {
 	return answer{data: object{"text": nil}}
 }
 
-func setName(s *Server, _ context.Context, c command) answer {
+func (s *Server) setName(_ context.Context, c command) answer {
 	var p struct{ Name string }
 	if err := c.params(&p); err != nil {
 		return answer{err: err}
@@ -241,7 +241,7 @@ func setName(s *Server, _ context.Context, c command) answer {
 	return answer{err: s.current().Rename(name)}
 }
 
-func exportHTML(s *Server, _ context.Context, c command) answer {
+func (s *Server) exportHTML(_ context.Context, c command) answer {
 	var p struct {
 		Path string `json:"outputPath"`
 	}
@@ -286,7 +286,7 @@ func (n *count) add(e session.Entry) error {
 	return nil
 }
 
-func getStats(s *Server, _ context.Context, _ command) answer {
+func (s *Server) getStats(_ context.Context, _ command) answer {
 	h := s.current()
 	var n count
 	if err := h.Session().All(n.add); err != nil {

@@ -14,19 +14,19 @@ import (
 // verbs are the commands there are, by name.
 func verbs() map[string]func(*Server, context.Context, command) answer {
 	return map[string]func(*Server, context.Context, command) answer{
-		"prompt": prompt, "steer": steer, "follow_up": followUp, "abort": abort, "clear_queue": clearQueue,
-		"compact": compactNow, "bash": bash, "abort_bash": abortBash,
+		"prompt": (*Server).prompt, "steer": (*Server).steer, "follow_up": (*Server).followUp, "abort": (*Server).abort, "clear_queue": (*Server).clearQueue,
+		"compact": (*Server).compactNow, "bash": (*Server).bash, "abort_bash": (*Server).abortBash,
 
-		"get_state": getState, "get_messages": getMessages, "get_commands": getCommands,
-		"set_model": setModel, "cycle_model": cycleModel, "get_available_models": getModels,
-		"set_thinking_level": setThinking, "cycle_thinking_level": cycleThinking, "get_available_thinking_levels": getLevels,
-		"set_steering_mode": setSteeringMode, "set_follow_up_mode": setFollowUpMode,
-		"set_auto_compaction": setAutoCompaction, "set_auto_retry": setAutoRetry, "abort_retry": abortRetry,
+		"get_state": (*Server).getState, "get_messages": (*Server).getMessages, "get_commands": (*Server).getCommands,
+		"set_model": (*Server).setModel, "cycle_model": (*Server).cycleModel, "get_available_models": (*Server).getModels,
+		"set_thinking_level": (*Server).setThinking, "cycle_thinking_level": (*Server).cycleThinking, "get_available_thinking_levels": (*Server).getLevels,
+		"set_steering_mode": (*Server).setSteeringMode, "set_follow_up_mode": (*Server).setFollowUpMode,
+		"set_auto_compaction": (*Server).setAutoCompaction, "set_auto_retry": (*Server).setAutoRetry, "abort_retry": (*Server).abortRetry,
 
-		"new_session": newSession, "switch_session": switchSession, "fork": fork, "clone": clone,
-		"get_fork_messages": getForkMessages, "get_entries": getEntries, "get_tree": getTree,
-		"get_last_assistant_text": getLastText, "set_session_name": setName,
-		"get_session_stats": getStats, "export_html": exportHTML,
+		"new_session": (*Server).newSession, "switch_session": (*Server).switchSession, "fork": (*Server).fork, "clone": (*Server).clone,
+		"get_fork_messages": (*Server).getForkMessages, "get_entries": (*Server).getEntries, "get_tree": (*Server).getTree,
+		"get_last_assistant_text": (*Server).getLastText, "set_session_name": (*Server).setName,
+		"get_session_stats": (*Server).getStats, "export_html": (*Server).exportHTML,
 	}
 }
 
@@ -52,7 +52,7 @@ func levelOf(h *harness.Harness) llm.Level {
 	return "default"
 }
 
-func getState(s *Server, _ context.Context, _ command) answer {
+func (s *Server) getState(_ context.Context, _ command) answer {
 	h := s.current()
 	steering, followUp := h.Waiting()
 	s.mu.Lock()
@@ -72,17 +72,17 @@ func getState(s *Server, _ context.Context, _ command) answer {
 	return answer{data: o}
 }
 
-func getMessages(s *Server, _ context.Context, _ command) answer {
+func (s *Server) getMessages(_ context.Context, _ command) answer {
 	all, err := messages(s.current().Messages())
 	return answer{data: object{"messages": all}, err: err}
 }
 
 // getCommands: there are no extensions, templates or skills yet.
-func getCommands(*Server, context.Context, command) answer {
+func (*Server) getCommands(context.Context, command) answer {
 	return answer{data: object{"commands": []object{}}}
 }
 
-func setModel(s *Server, ctx context.Context, c command) answer {
+func (s *Server) setModel(ctx context.Context, c command) answer {
 	var p struct{ Provider, ModelID string }
 	if err := c.params(&p); err != nil {
 		return answer{err: err}
@@ -95,7 +95,7 @@ func setModel(s *Server, ctx context.Context, c command) answer {
 }
 
 // cycleModel goes to the next model of the scope; without one, of all.
-func cycleModel(s *Server, ctx context.Context, _ command) answer {
+func (s *Server) cycleModel(ctx context.Context, _ command) answer {
 	h, scope := s.current(), s.opts.Scope
 	if len(scope) == 0 {
 		for _, m := range s.opts.Models() {
@@ -103,7 +103,7 @@ func cycleModel(s *Server, ctx context.Context, _ command) answer {
 		}
 	}
 	if len(scope) < 2 {
-		return answer{data: nothing}
+		return answer{data: null()}
 	}
 	at := slices.IndexFunc(scope, func(sc Scope) bool { return sc.Name == h.Model().Name })
 	next := scope[(at+1)%len(scope)]
@@ -122,7 +122,7 @@ func cycleModel(s *Server, ctx context.Context, _ command) answer {
 	return answer{data: object{"model": known(m), "thinkingLevel": levelOf(h), "isScoped": len(s.opts.Scope) > 0}}
 }
 
-func getModels(s *Server, _ context.Context, _ command) answer {
+func (s *Server) getModels(_ context.Context, _ command) answer {
 	return answer{data: object{"models": list(s.opts.Models())}}
 }
 
@@ -135,7 +135,7 @@ func levels(h *harness.Harness) []llm.Level {
 	return slices.DeleteFunc(llm.Levels(), func(l llm.Level) bool { return !m.Supports(l) })
 }
 
-func setThinking(s *Server, _ context.Context, c command) answer {
+func (s *Server) setThinking(_ context.Context, c command) answer {
 	var p struct{ Level llm.Level }
 	if err := c.params(&p); err != nil {
 		return answer{err: err}
@@ -147,25 +147,25 @@ func setThinking(s *Server, _ context.Context, c command) answer {
 	return answer{err: err}
 }
 
-func cycleThinking(s *Server, _ context.Context, _ command) answer {
+func (s *Server) cycleThinking(_ context.Context, _ command) answer {
 	h := s.current()
 	all := levels(h)
 	if len(all) < 2 {
-		return answer{data: nothing}
+		return answer{data: null()}
 	}
 	level, err := h.SetThinking(all[(slices.Index(all, h.Thinking())+1)%len(all)])
 	return answer{data: object{"level": level}, err: err}
 }
 
-func getLevels(s *Server, _ context.Context, _ command) answer {
+func (s *Server) getLevels(_ context.Context, _ command) answer {
 	return answer{data: object{"levels": levels(s.current())}}
 }
 
-func setSteeringMode(s *Server, _ context.Context, c command) answer {
+func (s *Server) setSteeringMode(_ context.Context, c command) answer {
 	return s.setMode(c, &s.modes.steering)
 }
 
-func setFollowUpMode(s *Server, _ context.Context, c command) answer {
+func (s *Server) setFollowUpMode(_ context.Context, c command) answer {
 	return s.setMode(c, &s.modes.followUp)
 }
 
@@ -184,11 +184,11 @@ func (s *Server) setMode(c command, mode *agent.QueueMode) answer {
 	return answer{}
 }
 
-func setAutoCompaction(s *Server, _ context.Context, c command) answer {
+func (s *Server) setAutoCompaction(_ context.Context, c command) answer {
 	return s.toggle(c, func(h *harness.Harness, on bool) { s.noCompact = !on; h.SetAutoCompaction(on) })
 }
 
-func setAutoRetry(s *Server, _ context.Context, c command) answer {
+func (s *Server) setAutoRetry(_ context.Context, c command) answer {
 	return s.toggle(c, func(h *harness.Harness, on bool) { s.noRetry = !on; h.SetAutoRetry(on) })
 }
 
@@ -206,7 +206,7 @@ func (s *Server) toggle(c command, set func(*harness.Harness, bool)) answer {
 	return answer{}
 }
 
-func abortRetry(s *Server, _ context.Context, _ command) answer {
+func (s *Server) abortRetry(_ context.Context, _ command) answer {
 	s.current().AbortRetry()
 	return answer{}
 }

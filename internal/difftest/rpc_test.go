@@ -249,7 +249,7 @@ func keys(o map[string]any) string {
 	return "{" + strings.Join(names, ",") + "}"
 }
 
-var spill = regexp.MustCompile(`/\S*bash-[0-9a-f]+\.(log|txt)|/\S*blobs/\S+`) //nolint:gochecknoglobals // never changed
+var spill = regexp.MustCompile(`/\S*bash-[0-9a-f]+\.(log|txt)|/\S*blobs/\S+`)
 
 func resultText(o map[string]any) string {
 	r, _ := o["result"].(map[string]any)
