@@ -18,8 +18,7 @@ import (
 // inputs are the prompts of a command line: the first holds what came on standard
 // input, then the files named by @, then the first message.
 func inputs(a *app.App, args []string) ([]harness.Input, error) {
-	var first draft
-	var texts, messages []string
+	var texts []string
 	if !a.Streams.InTTY {
 		b, err := io.ReadAll(a.Streams.In)
 		if err != nil {
@@ -29,6 +28,13 @@ func inputs(a *app.App, args []string) ([]harness.Input, error) {
 			texts = append(texts, text+"\n")
 		}
 	}
+	return inputsAfter(a, texts, args)
+}
+
+// inputsAfter makes prompts of arguments; texts go before the first.
+func inputsAfter(a *app.App, texts, args []string) ([]harness.Input, error) {
+	var first draft
+	var messages []string
 	for _, arg := range args {
 		name, isFile := strings.CutPrefix(arg, "@")
 		if !isFile {
@@ -156,9 +162,7 @@ func without(names, gone []string) []string {
 
 // firstPrompt is what a terminal begins with; standard input is the person's.
 func firstPrompt(a *app.App, args []string) (string, error) {
-	terminal := *a
-	terminal.Streams.InTTY = true
-	prompts, err := inputs(&terminal, args)
+	prompts, err := inputsAfter(a, nil, args)
 	switch {
 	case err != nil || len(prompts) == 0:
 		return "", err
