@@ -34,8 +34,21 @@ type Adapter struct {
 	ReadyPaste  bool          // ready only when it has asked for bracketed paste, as its composer does
 	Abort       []byte        // the keys that end a turn
 	NoSteer     bool          // it takes nothing while it works: what is sent then waits for the turn's end
-	Rules       []Rule        // what its titles, notifications and bells mean, the first that fits
+	Rules       []Rule        // what its hooks, titles, notifications and bells mean, the first that fits
+	Sights      []Sight       // what its screen means when it stands still, the first that fits
 	StripEnv    []string      // variables it must not inherit, beside the supervisor's own list
+
+	Setup    Setup               // what is added to its command line
+	Hooks    []Hook              // what it runs `muntin hook` for
+	Approval map[string][]string // the words that make it ask for every act ("ask"), for none but edits ("edits"), for none ("all")
+	Versions string              // of the CLI, with which the adapter was tried
+
+	// Its folder of settings is HomeSub in the folder that the variable HomeEnv
+	// names, else HomeDir in the user's.
+	HomeEnv, HomeSub, HomeDir string
+	Transcript                string // pattern of a conversation's file in that folder, with {id} or its first 8 characters, {id8}
+	Format                    Format // how to read it
+	OpenFile                  bool   // it holds the file open, by which it is found where {id} is not known
 }
 
 // LongText is the length, in bytes, from which a text gets LongDelay.
@@ -150,43 +163,6 @@ func generic() Adapter {
 		Quiet: 5 * time.Second, ReadyQuiet: time.Second,
 		Abort: ctrlC(),
 	}
-}
-
-// cli is the table of the CLIs with a screen of their own. The quiet times are
-// the longest that each was seen to stand still in the middle of a turn (while
-// the model is silent or a tool sleeps), with a margin; the submit delays are
-// those at which none lost the Enter after a paste.
-func cli(name string) (Adapter, bool) {
-	a := Adapter{
-		Name:   name,
-		Submit: enter(), SubmitDelay: 150 * time.Millisecond, LongDelay: 300 * time.Millisecond,
-		Quiet: 5 * time.Second, ReadyQuiet: time.Second, ReadyOutput: true, ReadyPaste: true,
-		Abort: escape(),
-	}
-	switch name {
-	case "claude":
-		a.StripEnv = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"}
-	case "codex":
-		a.Quiet = 3 * time.Second
-		a.Rules = []Rule{{SignalNotify, "Approval requested", MeansApproval}}
-	case "pi":
-		a.Quiet = 3 * time.Second
-	case "gemini":
-		a.Rules = []Rule{
-			{SignalTitle, "Action Required", MeansApproval}, {SignalTitle, "Working", MeansWorking}, {SignalTitle, "◇", MeansIdle},
-		}
-		a.Quiet, a.ReadyQuiet = 10*time.Second, 2*time.Second
-		a.SubmitDelay = 300 * time.Millisecond
-	case "qwen": // loses the Enter both at 0 and at 300 ms after several lines
-		a.Quiet, a.ReadyQuiet = 10*time.Second, 2*time.Second
-		a.SubmitDelay, a.LongDelay = 50*time.Millisecond, 0
-	case "opencode":
-		a.Quiet, a.ReadyQuiet = 10*time.Second, 2*time.Second
-		a.SubmitDelay = 300 * time.Millisecond
-	default:
-		return Adapter{}, false
-	}
-	return a, true
 }
 
 func enter() []byte  { return []byte("\r") }

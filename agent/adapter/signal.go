@@ -8,6 +8,8 @@ type SignalKind string
 
 // The kinds of signals, the most trusted first.
 const (
+	SignalHook    SignalKind = "hook"    // a hook of the agent's: "Event" or "Event:kind"
+	SignalFile    SignalKind = "file"    // a line of the agent's transcript; it says its meaning itself
 	SignalStatus  SignalKind = "status"  // OSC 7501, the program status of Codex and Pi
 	SignalCommand SignalKind = "command" // OSC 133, the marks around a shell's commands
 	SignalTitle   SignalKind = "title"   // OSC 0 and 2
@@ -19,6 +21,8 @@ const (
 // trust that the program has used before.
 func (k SignalKind) Trust() int {
 	switch k {
+	case SignalHook:
+		return 5
 	case SignalStatus:
 		return 4
 	case SignalCommand:
@@ -27,8 +31,21 @@ func (k SignalKind) Trust() int {
 		return 2
 	case SignalNotify, SignalBell:
 		return 1
+	case SignalFile: // it is read now and then, so it outlives others' silence only
 	}
 	return 0
+}
+
+// Evidence is the grade of what a signal of the kind says.
+func (k SignalKind) Evidence() Evidence {
+	switch k {
+	case SignalHook:
+		return ByHook
+	case SignalFile:
+		return ByTranscript
+	case SignalStatus, SignalCommand, SignalTitle, SignalNotify, SignalBell:
+	}
+	return ByTerminal
 }
 
 // A Meaning is what a signal says of the agent.
@@ -44,6 +61,8 @@ const (
 	MeansApproval Meaning = "approval" // it waits for a person's yes or no
 	MeansQuestion Meaning = "question" // it waits for a person's answer
 	MeansLimit    Meaning = "limit"    // its provider takes no more for now
+	MeansLimited  Meaning = "limited"  // the same, and the turn has ended with it
+	MeansAborted  Meaning = "aborted"  // a person has ended the turn
 )
 
 // A Rule gives a meaning to a kind of signal whose text holds Has. An empty Has
@@ -68,7 +87,9 @@ func (a Adapter) Means(kind SignalKind, text string) Meaning {
 			return MeansNothing
 		}
 		return commandMeans(text)
-	case SignalTitle, SignalNotify, SignalBell:
+	case SignalFile:
+		return Meaning(text)
+	case SignalHook, SignalTitle, SignalNotify, SignalBell:
 	}
 	for _, r := range a.Rules {
 		if r.Signal == kind && strings.Contains(text, r.Has) {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -107,6 +108,23 @@ func (e ExitInfo) Die() {
 	if syscall.Kill(os.Getpid(), sig) == nil {
 		<-time.After(time.Second) // it comes in a moment
 	}
+}
+
+// openFiles lists the paths that processes of the child's session hold open,
+// each once. It is empty where the system does not tell.
+func (c *child) openFiles() []string {
+	var paths []string
+	for _, pid := range allPIDs() {
+		if sid, err := unix.Getsid(pid); err != nil || sid != c.pid {
+			continue
+		}
+		for _, path := range openFiles(pid) {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }
 
 // signalSession sends sig to every process of the child's session, wherever

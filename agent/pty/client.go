@@ -209,3 +209,9 @@ func lost(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("%w (%w)", ErrLost, err)
 }
+
+// Hook tells what a hook of the agent's was given.
+func (c *Client) Hook(ctx context.Context, in adapter.HookInput) error {
+	_, err := c.call(ctx, Frame{Op: OpHook, Hook: &in})
+	return err
+}

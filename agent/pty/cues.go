@@ -97,7 +97,7 @@ func (s *supervisor) hear() {
 
 // heard carries out one conclusion from a signal.
 func (s *supervisor) heard(v verdict, id string, c meantCue) {
-	by := adapter.ByTerminal
+	by := c.kind.Evidence()
 	switch v {
 	case answered:
 		s.apply(s.m.accepted(id, by))
@@ -115,6 +115,8 @@ func (s *supervisor) heard(v verdict, id string, c meantCue) {
 		s.apply(s.m.waits(WaitingInfo{For: WaitNothing, Source: by}))
 	case limited:
 		s.apply(s.m.limit(LimitInfo{Text: clip(c.note, 512), Source: by}))
+	case aborted:
+		s.turnOver(TurnEndInfo{Reason: TurnAborted, Source: by})
 	case nothing, isReady, silent, unheard:
 	}
 }

@@ -39,7 +39,10 @@ func (s *supervisor) apply(effects []effect) {
 			offer(s.outputs, struct{}{}) // look
 		case e.hold:
 			again, _ := s.term.guarded(s.guard())
-			s.unhold.Reset(max(again, time.Millisecond))
+			if again <= 0 {
+				again = dialogAgain // it is no person's typing that is in the way
+			}
+			s.unhold.Reset(again)
 		case e.tend:
 			if store, ok := s.opt.Checkpoints.(Maintainer); ok {
 				s.wg.Go(func() { s.maintain(s.work, store) })
@@ -108,6 +111,9 @@ func (s *supervisor) typeIt(h handing, msg Message) (pasted, error) {
 		s.awaitForeground(s.work)
 		return s.term.press(kittyKeys(ad.Abort, s.term.scan.kitty.Load()))
 	}
+	if asks(s.glance().Means) {
+		return pasted{}, errDialog
+	}
 	text, err := pasteBytes(msg.Text, s.term.scan.pasting.Load(), s.term.lineMode())
 	if err != nil {
 		return pasted{}, err
@@ -158,7 +164,7 @@ func (s *supervisor) wasTyped(h handing, done pasted, err error) {
 	switch {
 	case !s.m.holds(h): // it was taken back meanwhile
 		return
-	case errors.Is(err, errTyping) || errors.Is(err, errDraft):
+	case errors.Is(err, errTyping) || errors.Is(err, errDraft) || errors.Is(err, errDialog):
 		s.apply(s.m.blocked(msg.ID, err))
 		return
 	case errors.Is(err, context.Canceled):
@@ -191,6 +197,10 @@ func (s *supervisor) look() {
 		own:     !s.opt.Adapter.Foreground || s.term.foreground() == s.child.pid,
 		pasting: s.term.scan.pasting.Load(),
 	}
+	var seen adapter.Sight
+	if len(s.opt.Adapter.Sights) > 0 {
+		now.shows = func() adapter.Meaning { seen = s.glance(); return seen.Means }
+	}
 	if id, ok := s.watch.sideAnswered(now); ok {
 		s.apply(s.m.accepted(id, adapter.ByScreen))
 	}
@@ -216,9 +226,14 @@ func (s *supervisor) look() {
 		s.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByScreen})
 	case unheard:
 		s.submitAgain(id)
-	case nothing, failed, waits, resumed, limited:
+	case waits:
+		s.apply(s.m.waits(WaitingInfo{For: waitingFor(seen.Means), Text: seen.Note, Source: adapter.ByScreen}))
+	case limited:
+		s.apply(s.m.limit(LimitInfo{Text: seen.Note, Source: adapter.ByScreen}))
+	case nothing, failed, resumed, aborted:
 	}
 	s.lookAgain(again, now.output)
+	s.probing()
 }
 
 // submitAgain presses the submit key once more, unless a person is at it.
@@ -237,6 +252,7 @@ func (s *supervisor) turnOver(end TurnEndInfo) {
 	if s.opt.Adapter.Foreground {
 		s.term.undraft()
 	}
+	s.fill(&end)
 	s.apply(s.m.turnOver(end))
 }
 

@@ -23,6 +23,8 @@ type watch struct {
 	idle    bool // it has said that it takes prompts, before it was ready
 	blocked bool // it has said that it waits for a person
 	retried bool // the submit key was pressed once more
+	sighted bool // blocked was concluded from the screen
+	limited bool // the screen's word of a limit has been passed on
 }
 
 type watchMode int
@@ -42,6 +44,8 @@ type sight struct {
 	still   time.Duration // since the last output
 	own     bool          // the foreground is the agent's own (always true where that tells nothing)
 	pasting bool          // bracketed paste is on
+
+	shows func() adapter.Meaning // what the screen shows; nil: nothing that is known
 }
 
 // A verdict is what follows from a sight.
@@ -58,6 +62,7 @@ const (
 	waits            // it waits for a person
 	resumed          // it does not any more
 	limited          // its provider takes no more
+	aborted          // a person has ended the turn
 	unheard          // the submit may not have been taken
 )
 
@@ -91,7 +96,7 @@ const (
 // begin goes into a mode.
 func (w *watch) begin(mode watchMode, id string, mark int64, now time.Time) {
 	w.mode, w.id, w.mark, w.since = mode, id, mark, now
-	w.blocked, w.retried = false, false
+	w.blocked, w.retried, w.sighted, w.limited = false, false, false, false
 }
 
 // hear says what follows from a signal, in order, and goes on to the next mode
@@ -104,7 +109,10 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 	case adapter.MeansLimit:
 		return []verdict{limited}
 	case adapter.MeansApproval, adapter.MeansQuestion: // said by the less trusted too
-	case adapter.MeansIdle, adapter.MeansWorking, adapter.MeansDone, adapter.MeansError:
+	case adapter.MeansIdle, adapter.MeansWorking, adapter.MeansDone, adapter.MeansError, adapter.MeansAborted, adapter.MeansLimited:
+		if sig.kind == adapter.SignalFile {
+			break // it is true, and told late: others go on counting
+		}
 		if trust < w.trust {
 			return nil
 		}
@@ -118,7 +126,7 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 		return nil
 	case means == adapter.MeansIdle && w.mode != watchTurn:
 		return nil // it is said again at every chance
-	case (means == adapter.MeansDone || means == adapter.MeansError) && w.mode != watchTurn && w.mode != watchAnswer:
+	case ends(means) && w.mode != watchTurn && w.mode != watchAnswer:
 		return nil // of a turn that is settled already
 	}
 	var out []verdict
@@ -138,7 +146,7 @@ func (w *watch) turnSignal(means adapter.Meaning) []verdict {
 	switch means {
 	case adapter.MeansWorking:
 		if w.blocked {
-			w.blocked = false
+			w.blocked, w.sighted = false, false
 			return []verdict{resumed}
 		}
 	case adapter.MeansApproval, adapter.MeansQuestion:
@@ -152,9 +160,25 @@ func (w *watch) turnSignal(means adapter.Meaning) []verdict {
 	case adapter.MeansError:
 		w.rested()
 		return []verdict{failed}
+	case adapter.MeansAborted:
+		w.rested()
+		return []verdict{aborted}
+	case adapter.MeansLimited:
+		w.rested()
+		return []verdict{limited, failed}
 	case adapter.MeansNothing, adapter.MeansLimit:
 	}
 	return nil
+}
+
+// ends reports whether a signal tells of a turn's end.
+func ends(m adapter.Meaning) bool {
+	switch m {
+	case adapter.MeansDone, adapter.MeansError, adapter.MeansAborted, adapter.MeansLimited:
+		return true
+	case adapter.MeansNothing, adapter.MeansIdle, adapter.MeansWorking, adapter.MeansApproval, adapter.MeansQuestion, adapter.MeansLimit:
+	}
+	return false
 }
 
 func (w *watch) rested() {
@@ -174,6 +198,9 @@ func (w *watch) sideAnswered(s sight) (string, bool) {
 // look says what follows from s, and goes on to the next mode with it.
 func (w *watch) look(s sight) (verdict, lookAgain) {
 	v, again := w.judge(s)
+	if (v == isReady || v == over || v == silent) && s.shows != nil {
+		v, again = w.seen(v, s.shows())
+	}
 	switch v {
 	case answered, person:
 		w.begin(watchTurn, w.id, w.mark, s.now)
@@ -181,7 +208,7 @@ func (w *watch) look(s sight) (verdict, lookAgain) {
 	case isReady, silent, over:
 		w.rested()
 		again = lookAgain{}
-	case nothing, failed, waits, resumed, limited, unheard:
+	case nothing, failed, waits, resumed, limited, unheard, aborted:
 	}
 	again.output = again.output || w.side != ""
 	return v, again
@@ -225,7 +252,7 @@ func (w *watch) judge(s sight) (verdict, lookAgain) {
 		}
 		return nothing, lookAgain{after: enterAnswer - age, output: true}
 	case watchTurn:
-		if w.blocked {
+		if w.blocked && !w.sighted {
 			return nothing, lookAgain{} // it stands still until a person answers
 		}
 		return w.rest(s, min(s.still, age), w.quiet(), over)

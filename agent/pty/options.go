@@ -74,6 +74,9 @@ type Options struct {
 	Env      []string
 	KeepTMUX bool
 	Adapter  adapter.Adapter
+	// Conversation is that which an outside agent goes on with or begins, as far
+	// as it is known before the start.
+	Conversation Conversation
 
 	Checkpoints       Checkpointer  // nil: none are taken
 	CheckpointTimeout time.Duration // 0: 1 min

@@ -224,6 +224,8 @@ type Usage struct {
 	Output     int `json:"output"`
 	CacheRead  int `json:"cache_read,omitempty"`
 	CacheWrite int `json:"cache_write,omitempty"`
+
+	Cost float64 `json:"cost,omitempty"` // in US dollars
 }
 
 // ExitInfo tells how the agent's process ended.
@@ -249,6 +251,7 @@ const (
 	OpAttach    Op = "attach"
 	OpDeliver   Op = "deliver"
 	OpReport    Op = "report"
+	OpHook      Op = "hook"
 )
 
 // A Frame is one line on the socket, in either direction.
@@ -271,6 +274,8 @@ type Frame struct {
 	Style  bool    `json:"style,omitempty"`  // screen: with colours and attributes, as SGR sequences
 	Screen *Screen `json:"screen,omitempty"`
 	Size   *Size   `json:"size,omitempty"` // resize
+
+	Hook *adapter.HookInput `json:"hook,omitempty"` // hook: what an outside agent's hook was given
 }
 
 // Output is a piece of what the agent printed: text, with the secrets left out.

@@ -76,6 +76,8 @@ func (c *session) serve(f Frame) error {
 		return c.reply(Frame{ID: f.ID, OK: true}, nil)
 	case OpAttach:
 		return c.attach(f)
+	case OpHook:
+		return c.hook(f)
 	case OpDeliver, OpReport:
 	}
 	return c.reply(f, fmt.Errorf("unknown request %q", f.Op))

@@ -35,6 +35,8 @@ type supervisor struct {
 	child  *child
 	server *server
 	link   *link // the built-in agent's, nil while it has none
+	tail   tail  // of an outside agent's transcript
+	hooks  int   // how many it has run
 
 	ops     chan func()
 	over    chan struct{} // closed when nobody takes ops any more
@@ -45,6 +47,7 @@ type supervisor struct {
 	sent    chan struct{} // a person's text has gone from the pane
 	unhold  *time.Timer   // the person may have stopped typing
 	expire  *time.Timer   // a message's deadline
+	probe   *time.Timer   // read the transcript
 	linkEnd *time.Timer   // the link of an agent that has ended is not waited for any longer
 
 	work     context.Context // of deliveries; ends with the child
@@ -78,7 +81,7 @@ func Run(ctx context.Context, opt Options) (ExitInfo, error) {
 		ops: make(chan func()), over: make(chan struct{}),
 		signals: make(chan os.Signal, 8), outputs: make(chan struct{}, 1), enters: make(chan int64, 1),
 		sent: make(chan struct{}, 1),
-		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(),
+		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(), probe: stoppedTimer(),
 		stuck: map[string]MessageInfo{}, stopTending: func() {},
 	}
 	// Before the child starts: an early hang-up must not orphan it.
@@ -140,6 +143,10 @@ func (s *supervisor) open() (err error) {
 	s.term.onWake = func() { offer(s.outputs, struct{}{}) }
 	s.term.onSent = func() { offer(s.sent, struct{}{}) }
 	s.term.draft.shell = s.opt.Adapter.Foreground
+	s.tail.reader.Format = s.opt.Adapter.Format
+	if s.tail.talk = s.opt.Conversation; s.tail.talk.Transcript != "" {
+		s.tail.follow(s.tail.talk.Transcript)
+	}
 	s.cues.on, s.cues.wake = s.opt.Adapter, s.term.onWake
 	s.term.scan.heard = s.cues.add
 	// The socket is there before the inbox is read: a message that finds none
@@ -205,6 +212,8 @@ func (s *supervisor) loop(ctx context.Context) {
 			s.apply(s.m.poke())
 		case <-s.expire.C:
 			s.apply(s.m.expire(s.opt.Now()))
+		case <-s.probe.C:
+			s.probed()
 		case <-s.linkEnd.C:
 			s.apply(s.m.exit())
 		case sig := <-s.signals:
@@ -322,4 +331,5 @@ func (s *supervisor) close() {
 	s.unhold.Stop()
 	s.expire.Stop()
 	s.linkEnd.Stop()
+	s.probe.Stop()
 }

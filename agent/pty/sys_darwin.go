@@ -53,3 +53,6 @@ func allPIDs() []int {
 	}
 	return pids
 }
+
+// openFiles tells nothing: only lsof could.
+func openFiles(int) []string { return nil }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -59,4 +60,17 @@ func allPIDs() []int {
 		}
 	}
 	return pids
+}
+
+// openFiles lists the paths that a process holds open.
+func openFiles(pid int) []string {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	list, _ := os.ReadDir(dir) // a process of somebody else's, or one that has ended, has none
+	var paths []string
+	for _, fd := range list {
+		if path, err := os.Readlink(dir + "/" + fd.Name()); err == nil && strings.HasPrefix(path, "/") {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }

@@ -138,6 +138,9 @@ func (m *machine) ready(source adapter.Evidence) []effect {
 		return nil
 	}
 	m.write(Event{Kind: EventReady, Ready: &ReadyInfo{Source: source}})
+	if m.cur == nil {
+		m.waiter = nil // what it asked at its start has been answered
+	}
 	if m.cur != nil {
 		m.enter(AgentWorking, source)
 	} else {

@@ -7,12 +7,13 @@ import (
 	"muntin/agent/adapter"
 )
 
-// waits says that the running turn waits for a person, or that it goes on.
+// waits says that the running turn waits for a person, or that it goes on; or
+// that an agent which has just been started does.
 func (m *machine) waits(info WaitingInfo) []effect {
 	if m.busy() {
 		return m.postpone(func() []effect { return m.waits(info) })
 	}
-	if m.cur == nil || m.waiter == nil && info.For == WaitNothing {
+	if m.cur == nil && m.state != AgentStarting || m.waiter == nil && info.For == WaitNothing {
 		return nil
 	}
 	m.write(Event{Kind: EventWaiting, Waiting: &info})
