@@ -38,7 +38,7 @@ var mayImport = []struct {
 	}},
 	{"agent/tui", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
 	{"agent/rpc", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
-	{"agent/adapter", []string{"internal/..."}},
+	{"agent/adapter/...", []string{"agent/adapter", "internal/..."}},
 	{"agent/pty", []string{"agent/adapter", "checkpoint", "internal/..."}},
 	{"orchestrator/...", []string{"orchestrator/...", "agent/pty", "agent/adapter", "tmux", "checkpoint", "recipes/...", "internal/..."}},
 	{"cmd/...", []string{"..."}},
@@ -59,7 +59,7 @@ var walls = []struct {
 	{"github.com/yuin/goldmark", nil}, // the oracle of tests only: it costs a millisecond at every start
 	{"github.com/aws", []string{"agent/llm/bedrock", "agent/llm/llmtest"}},
 	{"golang.org/x/oauth2", []string{"agent/llm/vertex"}},
-	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board"}},
+	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board", "agent/adapter/custom"}},
 }
 
 type listed struct {

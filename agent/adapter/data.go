@@ -17,7 +17,8 @@ const (
 // An Adapter is how one kind of agent is prompted and watched. The zero value
 // types the text and nothing else.
 type Adapter struct {
-	Name string
+	Name        string
+	Description string // one line
 	// Link says that the agent attaches to the supervisor's socket and takes
 	// and reports everything there. Nothing is ever typed into it.
 	Link bool
@@ -168,3 +169,13 @@ func generic() Adapter {
 func enter() []byte  { return []byte("\r") }
 func escape() []byte { return []byte("\x1b") }
 func ctrlC() []byte  { return []byte{3} }
+
+// Program is the name of the program that a command line starts, without its
+// folder; empty for none.
+func Program(argv []string) string {
+	argv = command(argv)
+	if len(argv) == 0 || argv[0] == "" {
+		return ""
+	}
+	return path.Base(argv[0])
+}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"muntin/agent/adapter"
 )
 
 // ErrNotRunning says that no supervisor serves the socket.

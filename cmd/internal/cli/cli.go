@@ -22,6 +22,7 @@ import (
 	"muntin/cmd/internal/cli/checkpoint"
 	"muntin/cmd/internal/cli/demo"
 	"muntin/cmd/internal/cli/doctor"
+	"muntin/cmd/internal/cli/hook"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
 	"muntin/cmd/internal/cli/plan"
@@ -161,6 +162,7 @@ func commands() []command {
 		{"doctor", "more", doctor.NewCmd},
 		{"orchestrate", "", run.NewOrchestrate},
 		{"pane", "", agent.NewPane},
+		{"hook", "", hook.NewCmd},
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muntin/agent/adapter"
 	"muntin/agent/pty"
 	"muntin/checkpoint"
 	"muntin/cmd/internal/cli/app"
@@ -62,9 +61,12 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 	argv := argvOf(a, agent, dir.Session())
 	opt := pty.Options{
 		Run: run.Name, Agent: name, Dir: dir, Argv: argv, WorkDir: filepath.Join(workDir, agent.Dir),
-		Env: agentEnv(a, run, agent, env), Adapter: adapterOf(agent, argv),
-		In: os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
+		Env: agentEnv(a, run, agent, env),
+		In:  os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
 		Checkpoints: &checkpoints{dir: workDir, ref: orchestrator.CheckpointRef(run.Name, name), cache: dir.Path, app: a},
+	}
+	if err := prepare(a, &opt); err != nil {
+		return err
 	}
 	held := showHeld(ctx, a, run.Socket, log)
 	opt.OnHeld = held.set
@@ -76,14 +78,6 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 	}
 	exit.Die()
 	return app.Exit(exit.Code)
-}
-
-func adapterOf(agent recipes.Agent, argv []string) adapter.Adapter {
-	if agent.BuiltIn() {
-		a, _ := adapter.Lookup(adapter.BuiltIn)
-		return a
-	}
-	return adapter.For(argv)
 }
 
 // argvOf is the command of an agent: its own, or muntin's coding agent.

@@ -36,8 +36,17 @@ func tell(ctx context.Context, a *app.App, args []string) {
 	if len(args) != 1 || socket == "" {
 		return
 	}
-	in := adapter.ReadHook(args[0], a.Streams.In)
 	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	given := make(chan adapter.HookInput, 1)
+	go func() { given <- adapter.ReadHook(args[0], a.Streams.In) }() // ends with the process if nobody writes
+	var in adapter.HookInput
+	select {
+	case in = <-given:
+	case <-ctx.Done():
+		in.Event = args[0]
+	}
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	client, err := pty.Dial(ctx, socket)
 	if err != nil {
