@@ -108,7 +108,7 @@ func codex(a Adapter) Adapter {
 		{Pattern: `esc to interrupt`, Lines: busyLines, Means: MeansWorking},
 	}
 	a.Approval = map[string][]string{
-		"ask":   {"-a", "untrusted", "-s", "read-only"},
+		"ask":   {"-a", "on-request", "-s", "read-only"},
 		"edits": {"-a", "on-request", "-s", "workspace-write"},
 		"all":   {"--dangerously-bypass-approvals-and-sandbox"},
 	}

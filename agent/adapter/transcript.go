@@ -66,8 +66,10 @@ func (t *Tokens) Add(u Tokens) {
 // gives nothing.
 type Reader struct {
 	Format Format
-	last   string  // id of the last message whose usage was counted: it may stand on several lines
-	cost   float64 // total so far, where totals are written
+	Later  bool // the first line that it is given is not the file's first
+
+	last string  // id of the last message whose usage was counted: it may stand on several lines
+	cost float64 // total so far, where totals are written
 }
 
 // Line gives what stands in one line. What is no JSON object gives nothing.
@@ -141,7 +143,7 @@ func said(list []block) (out []Record) {
 func plain(list []block) string {
 	var b strings.Builder
 	for _, part := range list {
-		if part.Type == "text" || part.Type == "" {
+		if part.Type == "text" || part.Type == "Text" || part.Type == "" {
 			b.WriteString(part.Text)
 		}
 	}

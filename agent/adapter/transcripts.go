@@ -21,11 +21,8 @@ func (r *Reader) claude(line []byte) (out []Record) {
 		APIError  bool    `json:"isApiErrorMessage"`
 		Error     string  `json:"error"`
 		MS        int64   `json:"durationMs"`
-		Cost      float64 `json:"totalCostUsd"`
-		CostState struct {
-			Total float64 `json:"totalCostUSD"`
-		} `json:"state"`
-		Message struct {
+		Cost      float64 `json:"totalCostUSD"`
+		Message   struct {
 			ID      string          `json:"id"`
 			Content json.RawMessage `json:"content"`
 			Stop    string          `json:"stop_reason"`
@@ -67,7 +64,7 @@ func (r *Reader) claude(line []byte) (out []Record) {
 			return []Record{end}
 		}
 	case "cost-state":
-		return r.total(max(l.Cost, l.CostState.Total))
+		return r.total(l.Cost)
 	}
 	return out
 }
@@ -77,8 +74,11 @@ func (r *Reader) total(cost float64) []Record {
 	if cost <= r.cost {
 		return nil
 	}
-	more := cost - r.cost
+	more, known := cost-r.cost, r.cost > 0 || !r.Later
 	r.cost = cost
+	if !known {
+		return nil // what the part that was not read has cost is in it
+	}
 	return []Record{{Kind: RecordUsage, Usage: &Tokens{Cost: more}}}
 }
 
@@ -87,8 +87,12 @@ func (r *Reader) codex(line []byte) []Record {
 	l, ok := object[struct {
 		Type    string `json:"type"`
 		Payload struct {
-			Type      string          `json:"type"`
-			Message   string          `json:"message"`
+			Type    string `json:"type"`
+			Message string `json:"message"`
+			Item    struct {
+				Type    string          `json:"type"`
+				Content json.RawMessage `json:"content"`
+			} `json:"item"`
 			Reason    string          `json:"reason"`
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
@@ -127,6 +131,11 @@ func (r *Reader) codex(line []byte) []Record {
 		return []Record{{Kind: RecordPrompt, Text: p.Message}}
 	case "event_msg/agent_message":
 		return []Record{{Kind: RecordText, Text: p.Message}}
+	case "event_msg/item_completed":
+		kind, known := map[string]RecordKind{"UserMessage": RecordPrompt, "AgentMessage": RecordText}[p.Item.Type]
+		if known {
+			return []Record{{Kind: kind, Text: plain(blocks(p.Item.Content))}}
+		}
 	case "event_msg/token_count":
 		if p.Info != nil {
 			u := p.Info.Last

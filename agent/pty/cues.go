@@ -105,7 +105,11 @@ func (s *supervisor) heard(v verdict, id string, c meantCue) {
 	case person:
 		s.apply(s.m.turnStarted("", by))
 	case over:
-		s.turnOver(TurnEndInfo{Reason: TurnDone, Source: by})
+		end := TurnEndInfo{Reason: TurnDone, Source: by}
+		if c.kind == adapter.SignalHook {
+			end.Text = c.note // the transcript may be behind
+		}
+		s.turnOver(end)
 	case failed:
 		s.turnOver(TurnEndInfo{Reason: TurnError, Error: clip(c.why(), 512), Source: by})
 	case waits:

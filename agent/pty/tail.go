@@ -28,17 +28,18 @@ type tail struct {
 	bad    bool   // it could not be read: said once
 
 	inTurn bool
-	used   adapter.Tokens // in the turn
+	used   adapter.Tokens // and not told yet
 	counts bool           // there was usage
 	text   string         // the agent's last words in the turn
 }
 
 // begin is called when a turn begins: what is in the file by then belongs to
-// the turns before.
+// the turns before. What they used and was written too late to be told with
+// their end is told with the next, so that nothing is left out.
 func (t *tail) begin() {
 	t.inTurn = true
 	t.read(func(adapter.Record) {})
-	t.used, t.counts, t.text = adapter.Tokens{}, false, ""
+	t.text = ""
 }
 
 // read gives what has come since the last call.
@@ -80,16 +81,18 @@ func (t *tail) follow(path string) {
 	if !t.inTurn {
 		if info, err := os.Stat(path); err == nil {
 			t.at = info.Size()
+			t.reader.Later = t.at > 0
 		}
 	}
 }
 
-// usage is what the turn used.
+// usage is what was used since the last call.
 func (t *tail) usage() *Usage {
 	if !t.counts {
 		return nil
 	}
 	u := t.used
+	t.used, t.counts = adapter.Tokens{}, false
 	return &Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: u.Cost}
 }
 

@@ -58,7 +58,7 @@ func products() []product {
 		},
 		{
 			name: "codex", approve: "Enter",
-			all: []string{"codex", "-a", "never", "-s", "danger-full-access"}, ask: []string{"codex", "-a", "untrusted", "-s", "read-only"},
+			all: []string{"codex", "-a", "never", "-s", "danger-full-access"}, ask: []string{"codex", "-a", "on-request", "-s", "read-only"},
 			env: func(p place) []string {
 				return []string{"TRIAL_KEY=dummy-key", "CODEX_HOME=" + filepath.Join(p.home, ".codex")}
 			},

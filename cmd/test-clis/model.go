@@ -12,36 +12,42 @@ import (
 )
 
 // The prompts of a trial tell the model what to do, in double brackets:
-// [[write:/path]], [[slow:/path]] (a command that takes seconds), [[recall:word]]
+// [[write:/path]], [[ask:/path]] (the same, with a request to be allowed to), [[slow:/path]] (a command that takes seconds), [[recall:word]]
 // (says whether the word stands in the conversation).
-var directive = regexp.MustCompile(`\[\[(write|slow|recall):([^\]\s]+)\]\]`) //nolint:gochecknoglobals // a constant
+var directive = regexp.MustCompile(`\[\[(write|ask|slow|recall):([^\]\s]+)\]\]`) //nolint:gochecknoglobals // a constant
 
 // content is what the files of a trial hold.
-const content = "written by the agent's own tool\n"
+const content = "written by the agent itself\n"
 
 // choose is a model that carries out the last prompt's directive with the
 // tools that the client offers, and then says that it is done. What has no
 // directive or no tools is a side call (a title, a summary).
-func choose(_ int, r llmtest.Request) llmtest.Reply {
-	usage := &llm.Usage{Input: 1000, Output: 20, Total: 1020}
+func choose(n int, r llmtest.Request) llmtest.Reply {
+	reply := answer(r)
+	reply.ID = fmt.Sprintf("resp-%d", n)
+	reply.Usage = &llm.Usage{Input: 1000, Output: 20, Total: 1020}
+	return reply
+}
+
+func answer(r llmtest.Request) llmtest.Reply {
 	verb, arg, results := lastDirective(r)
 	tools := offered(r.Body)
 	switch {
 	case verb == "" || len(tools) == 0:
-		return llmtest.Reply{Text: "A trial", Usage: usage}
+		return llmtest.Reply{Text: "A trial"}
 	case verb == "recall":
 		if strings.Count(string(r.Body), arg) > 1 {
-			return llmtest.Reply{Text: "RECALLED " + arg, Usage: usage}
+			return llmtest.Reply{Text: "RECALLED " + arg}
 		}
-		return llmtest.Reply{Text: "FORGOTTEN", Usage: usage}
+		return llmtest.Reply{Text: "FORGOTTEN"}
 	case results > 0:
-		return llmtest.Reply{Text: "DONE " + arg, Usage: usage}
+		return llmtest.Reply{Text: "DONE " + arg}
 	}
 	name, args, ok := call(tools, verb, arg)
 	if !ok {
-		return llmtest.Reply{Text: "NO TOOL", Usage: usage}
+		return llmtest.Reply{Text: "NO TOOL"}
 	}
-	return llmtest.Reply{Tools: []llmtest.ToolCall{{ID: fmt.Sprintf("call_%d", len(r.Body)), Name: name, Arguments: args}}, Usage: usage}
+	return llmtest.Reply{Tools: []llmtest.ToolCall{{ID: fmt.Sprintf("call_%d", len(r.Body)), Name: name, Arguments: args}}}
 }
 
 // lastDirective finds the last prompt with a directive, and counts the tool
@@ -125,7 +131,7 @@ func objects(list []any) (out []map[string]any) {
 // call makes the call that carries out the verb: of a tool that writes files,
 // or else of one that runs commands.
 func call(tools []declared, verb, path string) (name, args string, ok bool) {
-	if verb == "write" {
+	if verb != "slow" {
 		for _, t := range tools {
 			if !slices.Contains([]string{"write", "Write", "write_file", "create_file"}, t.Name) {
 				continue
@@ -146,6 +152,9 @@ func call(tools []declared, verb, path string) (name, args string, ok bool) {
 		given := map[string]any{key: command}
 		if p, _ := properties(t)[key].(map[string]any); p["type"] == "array" {
 			given[key] = []string{"sh", "-c", command}
+		}
+		if _, has := properties(t)["sandbox_permissions"]; has && verb == "ask" {
+			given["sandbox_permissions"], given["justification"] = "require_escalated", "the trial wants to be asked"
 		}
 		if _, has := properties(t)["yield_time_ms"]; has {
 			given["yield_time_ms"] = 20000

@@ -195,7 +195,7 @@ func (t *trial) approval(ctx context.Context) error {
 		return fmt.Errorf("approval: %w", err)
 	}
 	file := filepath.Join(t.at.work, "asked.txt")
-	msg, err := a.send(ctx, "Please write this one. [[write:"+file+"]]")
+	msg, err := a.send(ctx, "Please write this one. [[ask:"+file+"]]")
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,14 @@ func (a *answer) send(f format) {
 	}
 }
 
+// id is the response's.
+func (a *answer) id() string {
+	if a.reply.ID != "" {
+		return a.reply.ID
+	}
+	return "resp-1"
+}
+
 // stop is the reason that the reply ends with.
 func (a *answer) stop() llm.StopReason {
 	switch {

@@ -46,7 +46,7 @@ func (c chat) finish() {
 	reasons := map[llm.StopReason]string{llm.StopEnd: "stop", llm.StopLength: "length", llm.StopToolUse: "tool_calls"}
 	c.choice(`{}`, reasons[c.stop()])
 	if u := c.reply.Usage; u != nil {
-		c.event(encode(object{"id": "resp-1", "choices": []any{}, "usage": object{
+		c.event(encode(object{"id": c.id(), "choices": []any{}, "usage": object{
 			"prompt_tokens": u.Input + u.CacheRead, "completion_tokens": u.Output, "total_tokens": u.Total,
 			"prompt_tokens_details":     object{"cached_tokens": u.CacheRead},
 			"completion_tokens_details": object{"reasoning_tokens": u.Reasoning},
@@ -62,6 +62,6 @@ func (c chat) choice(delta, finish string) {
 	if finish != "" {
 		reason = strconv.Quote(finish)
 	}
-	c.event([]byte(`{"id":"resp-1","object":"chat.completion.chunk","model":` + string(encode(c.model)) +
+	c.event([]byte(`{"id":` + string(encode(c.id())) + `,"object":"chat.completion.chunk","model":` + string(encode(c.model)) +
 		`,"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + `}]}`))
 }

@@ -13,7 +13,7 @@ type gemini struct{ *answer }
 func (g gemini) head() { g.part(`{"text":""}`) }
 
 func (g gemini) part(part string) {
-	g.event([]byte(`{"responseId":"resp-1","candidates":[{"index":0,"content":{"role":"model","parts":[` + part + `]}}]}`))
+	g.event([]byte(`{"responseId":` + string(encode(g.id())) + `,"candidates":[{"index":0,"content":{"role":"model","parts":[` + part + `]}}]}`))
 }
 
 func (g gemini) thinking(pieces []string) {

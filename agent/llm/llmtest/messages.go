@@ -23,7 +23,7 @@ func (m *messages) head() {
 			"cache_creation": object{"ephemeral_1h_input_tokens": u.CacheWrite1h},
 		}
 	}
-	m.typed("message_start", object{"message": object{"id": "resp-1", "role": "assistant", "content": []any{}, "model": m.model, "usage": usage}})
+	m.typed("message_start", object{"message": object{"id": m.id(), "role": "assistant", "content": []any{}, "model": m.model, "usage": usage}})
 	m.typed("ping", object{})
 }
 

@@ -20,8 +20,8 @@ func (r *responses) typed(name string, fields object) {
 }
 
 func (r *responses) head() {
-	r.typed("response.created", object{"response": object{"id": "resp-1", "status": "in_progress", "model": r.model, "output": []any{}}})
-	r.typed("response.in_progress", object{"response": object{"id": "resp-1", "status": "in_progress"}})
+	r.typed("response.created", object{"response": object{"id": r.id(), "status": "in_progress", "model": r.model, "output": []any{}}})
+	r.typed("response.in_progress", object{"response": object{"id": r.id(), "status": "in_progress"}})
 }
 
 func (r *responses) piece(name string, index int, piece string) {
@@ -77,7 +77,7 @@ func (r *responses) fail(message string) {
 }
 
 func (r *responses) finish() {
-	name, response := "response.completed", object{"id": "resp-1", "status": "completed"}
+	name, response := "response.completed", object{"id": r.id(), "status": "completed"}
 	if r.stop() == llm.StopLength {
 		name, response["status"], response["incomplete_details"] = "response.incomplete", "incomplete", object{"reason": "max_output_tokens"}
 	}

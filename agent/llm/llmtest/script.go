@@ -18,6 +18,7 @@ type Script struct {
 
 // A Reply is one answer.
 type Reply struct {
+	ID       string // of the response; "": resp-1
 	Thinking string
 	Text     string
 	Tools    []ToolCall
