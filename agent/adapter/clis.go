@@ -72,6 +72,7 @@ const busyLines = 8
 // hookRules are those of the CLIs that have taken over the hooks of Claude Code.
 func hookRules() []Rule {
 	return []Rule{
+		{SignalHook, "SessionStart", MeansIdle},
 		{SignalHook, "UserPromptSubmit", MeansWorking}, {SignalHook, "PreToolUse", MeansWorking}, {SignalHook, "PostToolUse", MeansWorking},
 		{SignalHook, "Notification:permission_prompt", MeansApproval},
 		{SignalHook, "Notification:elicitation_dialog", MeansQuestion},
@@ -154,6 +155,7 @@ func gemini(a Adapter) Adapter {
 		{Event: "SessionStart"}, {Event: "BeforeAgent"}, {Event: "BeforeTool"}, {Event: "AfterTool"}, {Event: "Notification"}, {Event: "AfterAgent"},
 	}
 	a.Rules = []Rule{
+		{SignalHook, "SessionStart", MeansIdle},
 		{SignalHook, "BeforeAgent", MeansWorking}, {SignalHook, "BeforeTool", MeansWorking}, {SignalHook, "AfterTool", MeansWorking},
 		{SignalHook, "Notification:ToolPermission", MeansApproval}, {SignalHook, "AfterAgent", MeansDone},
 		{SignalTitle, "Action Required", MeansApproval}, {SignalTitle, "Working", MeansWorking}, {SignalTitle, "◇", MeansIdle},

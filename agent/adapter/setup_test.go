@@ -142,7 +142,7 @@ func TestHookRules(t *testing.T) {
 		name, signal string
 		want         adapter.Meaning
 	}{
-		{"claude", "SessionStart", adapter.MeansNothing}, {"claude", "UserPromptSubmit", adapter.MeansWorking},
+		{"claude", "SessionStart", adapter.MeansIdle}, {"claude", "UserPromptSubmit", adapter.MeansWorking},
 		{"claude", "Notification:permission_prompt", adapter.MeansApproval}, {"claude", "Notification:idle_prompt", adapter.MeansNothing},
 		{"claude", "Stop", adapter.MeansDone}, {"claude", "StopFailure:rate_limit", adapter.MeansLimited},
 		{"claude", "StopFailure:authentication_failed", adapter.MeansError}, {"claude", "SessionEnd", adapter.MeansNothing},

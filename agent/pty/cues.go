@@ -1,6 +1,7 @@
 package pty
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type cues struct {
 	mu      sync.Mutex // guards all below
 	waiting []meantCue
 	lost    int
+	kinds   []adapter.SignalKind // that have come, sorted
 }
 
 // add is called by the relay for each signal.
@@ -47,6 +49,9 @@ func (c *cues) add(sig cue) {
 		return
 	}
 	c.mu.Lock()
+	if i, known := slices.BinarySearch(c.kinds, sig.kind); !known {
+		c.kinds = slices.Insert(c.kinds, i, sig.kind)
+	}
 	if len(c.waiting) == maxCues {
 		c.waiting = c.waiting[1:]
 		c.lost++
@@ -63,6 +68,13 @@ func (c *cues) take() (came []meantCue, lost int) {
 	came, lost = c.waiting, c.lost
 	c.waiting, c.lost = nil, 0
 	return came, lost
+}
+
+// seen are the kinds of the signals with a meaning that have come.
+func (c *cues) seen() []adapter.SignalKind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.kinds)
 }
 
 // lastTitle is the title that the program gave itself last.

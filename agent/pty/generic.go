@@ -119,6 +119,8 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 		w.trust = trust
 	}
 	switch {
+	case sig.kind == adapter.SignalHook && means == adapter.MeansIdle:
+		return nil // a conversation begins, or goes on in another file: that there are hooks is all that it tells
 	case w.mode == watchReady:
 		w.idle = w.idle || means == adapter.MeansIdle || means == adapter.MeansDone
 		return nil

@@ -33,7 +33,6 @@ func (s *supervisor) hooked(in adapter.HookInput) {
 		s.log.Debug("a hook of another conversation", "event", in.Event, "conversation", in.Conversation)
 		return
 	}
-	s.hooks++
 	s.cues.add(cue{kind: adapter.SignalHook, text: in.Signal(), note: in.Note(), at: s.term.output.Load() + 1})
 }
 

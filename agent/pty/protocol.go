@@ -323,6 +323,9 @@ type Status struct {
 	Title   string           `json:"title,omitempty"`   // that the program gave itself last; foreign text
 	Seq     int64            `json:"seq"`
 	Output  int64            `json:"output"` // offset behind the last output
+
+	Signals      []adapter.SignalKind `json:"signals,omitempty"`      // kinds of those that an outside agent has given
+	Conversation string               `json:"conversation,omitempty"` // id of an outside agent's, where it is known
 }
 
 // A ReportKind names what the built-in agent tells its supervisor.

@@ -18,6 +18,7 @@ func (s *supervisor) status(ctx context.Context) (st Status, ok bool) {
 	ok = s.do(ctx, func() {
 		st = s.m.status()
 		st.Run, st.Agent, st.PID, st.Seq = s.opt.Run, s.opt.Agent, os.Getpid(), s.events.last()
+		st.Signals, st.Conversation = s.cues.seen(), s.tail.talk.ID
 		st.Title, st.Output = s.cues.lastTitle(), s.rec.offset()
 	})
 	return st, ok

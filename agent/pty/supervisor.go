@@ -36,7 +36,6 @@ type supervisor struct {
 	server *server
 	link   *link // the built-in agent's, nil while it has none
 	tail   tail  // of an outside agent's transcript
-	hooks  int   // how many it has run
 
 	ops     chan func()
 	over    chan struct{} // closed when nobody takes ops any more

@@ -28,6 +28,7 @@ type tail struct {
 	bad    bool   // it could not be read: said once
 
 	inTurn bool
+	asked  bool           // a prompt has come that no end followed
 	used   adapter.Tokens // and not told yet
 	counts bool           // there was usage
 	text   string         // the agent's last words in the turn
@@ -63,6 +64,8 @@ func (t *tail) read(each func(adapter.Record)) {
 
 func (t *tail) take(rec adapter.Record) {
 	switch {
+	case rec.Kind == adapter.RecordPrompt:
+		t.asked = true
 	case rec.Kind == adapter.RecordText:
 		t.text = lastWords(rec.Text, maxTurnText)
 	case rec.Kind == adapter.RecordUsage && rec.Usage != nil:
@@ -108,7 +111,7 @@ func (s *supervisor) probing() {
 		s.tail.begin()
 		s.probe.Reset(probeEvery)
 	case !running && s.tail.inTurn:
-		s.tail.inTurn = false
+		s.tail.inTurn, s.tail.asked = false, false
 		s.probe.Stop()
 	}
 }
@@ -129,7 +132,9 @@ func (s *supervisor) readTranscript() {
 		case adapter.RecordTool:
 			s.apply(s.m.tool(ToolInfo{Name: rec.Tool, Summary: rec.Text}))
 		case adapter.RecordTurn:
-			if rec.Means != adapter.MeansWorking { // that it has begun is told by what is faster
+			// That it has begun is told by what is faster. An end without a
+			// prompt before it is that of the turn before, written late.
+			if s.tail.asked && rec.Means != adapter.MeansWorking {
 				s.cues.add(cue{kind: adapter.SignalFile, text: string(rec.Means), note: rec.Text, at: s.term.output.Load() + 1})
 			}
 		case adapter.RecordPrompt, adapter.RecordText, adapter.RecordUsage:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -63,7 +64,7 @@ func (t *trial) steps(ctx context.Context) (err error) {
 		return err
 	}
 	defer t.down()
-	if _, err := t.run(ctx, t.o.muntin, "up", filepath.Join(t.at.home, "recipe.yaml"), "--name", runName, "--wait", "1s"); err != nil && !strings.Contains(err.Error(), "is up") {
+	if _, err := t.run(ctx, t.o.muntin, "up", filepath.Join(t.at.home, "recipe.yaml"), "--name", runName, "--wait", "1s"); err != nil && !strings.Contains(err.Error(), "not ready") {
 		fmt.Fprintln(os.Stderr, t.p.name+":", err) // it waits for the agents no longer than that; the steps do
 	}
 	return t.take(ctx)
@@ -207,7 +208,11 @@ func (t *trial) approval(ctx context.Context) error {
 		return errors.New("approval: it wrote the file before it was allowed to")
 	}
 	t.row.approval = string(waiting.Waiting.Source)
-	if _, err := t.run(ctx, "tmux", "-S", t.socket(), "send-keys", "-t", t.pane(ctx, "ask"), t.p.approve); err != nil {
+	pane, err := t.pane(ctx, a)
+	if err != nil {
+		return err
+	}
+	if _, err := t.run(ctx, "tmux", "-S", t.socket(), "send-keys", "-t", pane, t.p.approve); err != nil {
 		return err
 	}
 	if _, err := a.await(ctx, "the end of the turn", endOf(msg)); err != nil {
@@ -222,14 +227,18 @@ func (t *trial) approval(ctx context.Context) error {
 func (t *trial) socket() string { return filepath.Join(t.at.home, "t.sock") }
 
 // pane is the pane in which an agent's supervisor runs.
-func (t *trial) pane(ctx context.Context, agent string) string {
-	out, _ := t.run(ctx, "tmux", "-S", t.socket(), "list-panes", "-a", "-F", "#{pane_id} #{pane_start_command}")
+func (t *trial) pane(ctx context.Context, a *agent) (string, error) {
+	status, err := a.client.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	out, err := t.run(ctx, "tmux", "-S", t.socket(), "list-panes", "-a", "-F", "#{pane_id} #{pane_pid}")
 	for line := range strings.Lines(out) {
-		if pane, command, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasSuffix(strings.Trim(command, `"`), " "+agent) {
-			return pane
+		if pane, pid, _ := strings.Cut(strings.TrimSpace(line), " "); pid == strconv.Itoa(status.PID) {
+			return pane, nil
 		}
 	}
-	return "%none"
+	return "", fmt.Errorf("no pane has process %d (%w)", status.PID, err)
 }
 
 // prepare makes the folders, the settings, the repository and the recipe.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muntin/cmd/internal/cli/adapter"
 	"muntin/cmd/internal/cli/agent"
 	"muntin/cmd/internal/cli/app"
 	"muntin/cmd/internal/cli/checkpoint"
@@ -152,6 +153,7 @@ func commands() []command {
 		{"logs", "agent", message.NewLogs},
 		{"agent", "agent", agent.NewCmd},
 		{"session", "agent", session.NewCmd},
+		{"adapter", "agent", adapter.NewCmd},
 		{"models", "agent", models.NewCmd},
 		{"login", "agent", models.NewLogin},
 		{"todo", "files", todo.NewCmd},
