@@ -109,7 +109,10 @@ func Parse(name, file string, src []byte) (adapter.Adapter, error) {
 		return adapter.Adapter{}, c.err()
 	}
 	a := c.adapter(name, doc)
-	return a, c.err()
+	if err := c.err(); err != nil {
+		return adapter.Adapter{}, err
+	}
+	return a, nil
 }
 
 // A checker makes an adapter of a document and collects what is wrong with it.
