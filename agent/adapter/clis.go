@@ -87,7 +87,7 @@ func hookRules() []Rule {
 // prompt: none are put in. The daemon would outlive the pane.
 func codex(a Adapter) Adapter {
 	a.Versions = "0.171"
-	a.Quiet = 3 * time.Second
+	a.Quiet, a.Status = 3*time.Second, true
 	a.HomeEnv, a.HomeDir = "CODEX_HOME", ".codex"
 	a.Transcript, a.Format, a.OpenFile = "sessions/*/*/*/rollout-*{id}.jsonl", FormatCodex, true
 	a.Setup = Setup{
@@ -120,7 +120,7 @@ func codex(a Adapter) Adapter {
 // is asked to; it has no approvals.
 func pi(a Adapter) Adapter {
 	a.Versions = "0.73, 1.6"
-	a.Quiet = 3 * time.Second
+	a.Quiet, a.Status = 3*time.Second, true
 	a.HomeEnv, a.HomeDir = "PI_CODING_AGENT_DIR", ".pi/agent"
 	a.Transcript, a.Format = "sessions/*/*_{id}.jsonl", FormatPi
 	a.Setup = Setup{
@@ -211,7 +211,7 @@ func qwen(a Adapter) Adapter {
 // in the supervisor, and a plugin makes it install packages at every start.
 func opencode(a Adapter) Adapter {
 	a.Versions = "1.18"
-	a.Quiet, a.ReadyQuiet = 10*time.Second, 2*time.Second
+	a.Quiet, a.ReadyQuiet = 10*time.Second, 4*time.Second
 	a.SubmitDelay = 300 * time.Millisecond
 	a.Setup = Setup{Alone: []string{"run", "serve", "auth", "acp", "mcp", "models", "export", "import", "stats", "upgrade", "web", "--version", "--help"}}
 	a.Sights = []Sight{
@@ -219,6 +219,7 @@ func opencode(a Adapter) Adapter {
 		{Pattern: `Allow once\s+Allow always\s+Reject`, Means: MeansApproval},
 		{Pattern: `\[retrying in .* attempt`, Means: MeansLimit},
 		{Pattern: `esc (to )?interrupt`, Lines: busyLines, Means: MeansWorking},
+		{Pattern: `ctrl\+p commands`, Lines: busyLines, Means: MeansIdle},
 	}
 	return a
 }

@@ -35,6 +35,7 @@ type Adapter struct {
 	ReadyPaste  bool          // ready only when it has asked for bracketed paste, as its composer does
 	Abort       []byte        // the keys that end a turn
 	NoSteer     bool          // it takes nothing while it works: what is sent then waits for the turn's end
+	Status      bool          // it tells of its work by OSC 7501
 	Rules       []Rule        // what its hooks, titles, notifications and bells mean, the first that fits
 	Sights      []Sight       // what its screen means when it stands still, the first that fits
 	StripEnv    []string      // variables it must not inherit, beside the supervisor's own list

@@ -3,18 +3,25 @@ package adapter
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // A Sight is something that a CLI shows on its screen while it stands still.
 // Pattern is a regular expression over single lines. Only the last lines of
 // the screen are looked at, where the CLI has its dialogs and its composer:
-// what an agent or a person has written stands above and means nothing.
+// what an agent or a person has written stands above and means nothing. An
+// adapter that has a sight which means idle takes prompts only when it shows.
 type Sight struct {
 	Pattern string
 	Lines   int // how many of the last lines that are not empty; 0: DialogLines
 	Means   Meaning
 	Note    string // what to tell the person
+}
+
+// ShowsIdle reports whether there is a sight that means idle.
+func (a Adapter) ShowsIdle() bool {
+	return slices.ContainsFunc(a.Sights, func(s Sight) bool { return s.Means == MeansIdle })
 }
 
 // DialogLines is how many of a screen's last lines a dialog of a CLI takes.

@@ -53,6 +53,9 @@ func (w *watch) seen(v verdict, means adapter.Meaning) (verdict, lookAgain) {
 		return limited, again
 	case means == adapter.MeansWorking && v != isReady:
 		return nothing, again
+	case v == isReady && means != adapter.MeansIdle && w.on.ShowsIdle():
+		again.after = w.on.ReadyQuiet
+		return nothing, again
 	}
 	return v, lookAgain{}
 }

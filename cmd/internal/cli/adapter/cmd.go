@@ -91,7 +91,8 @@ func evidence(ad adapter.Adapter) []adapter.Evidence {
 	if ad.Format != "" {
 		list = append(list, adapter.ByTranscript)
 	}
-	if len(ad.Rules) > 0 || ad.Foreground || ad.Format == adapter.FormatPi {
+	speaks := func(r adapter.Rule) bool { return r.Signal != adapter.SignalHook }
+	if slices.ContainsFunc(ad.Rules, speaks) || ad.Foreground || ad.Status {
 		list = append(list, adapter.ByTerminal)
 	}
 	return append(list, adapter.ByScreen)
