@@ -142,6 +142,7 @@ type sighting struct {
 func follow(ctx context.Context, dir state.AgentDir, ended chan error) (s sighting) {
 	client, err := dialUp(ctx, dir, ended)
 	if err != nil {
+		s.own = errors.Is(err, pty.ErrNotRunning)
 		return s
 	}
 	defer client.Close()
@@ -158,6 +159,12 @@ func follow(ctx context.Context, dir state.AgentDir, ended chan error) (s sighti
 		}
 		return context.Canceled
 	})
+	if !s.Ready && s.Waiting == nil && ctx.Err() == nil { // the supervisor is ending
+		err := <-ended
+		ended <- err // for whoever waits for it
+		s.own = true
+		return s
+	}
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), testGrace)
 	defer cancel()
 	if status, err := client.Status(look); err == nil {
