@@ -98,11 +98,8 @@ func (r *Reader) codex(line []byte) []Record {
 			Arguments json.RawMessage `json:"arguments"`
 			Input     json.RawMessage `json:"input"`
 			MS        int64           `json:"duration_ms"`
-			Error     *struct {
-				Message string          `json:"message"`
-				Info    json.RawMessage `json:"codex_error_info"`
-			} `json:"error"`
-			Info *struct {
+			Error     *codexError     `json:"error"`
+			Info      *struct {
 				Last struct {
 					Input  int `json:"input_tokens"`
 					Cached int `json:"cached_input_tokens"`
@@ -119,12 +116,7 @@ func (r *Reader) codex(line []byte) []Record {
 	case "event_msg/task_started":
 		return []Record{turn(MeansWorking, "")}
 	case "event_msg/task_complete":
-		end := turn(MeansDone, "")
-		if p.Error != nil {
-			end = turn(failure(string(p.Error.Info)+" "+p.Error.Message), p.Error.Message)
-		}
-		end.Took = time.Duration(p.MS) * time.Millisecond
-		return []Record{end}
+		return []Record{p.Error.end(p.MS)}
 	case "event_msg/turn_aborted":
 		return []Record{turn(MeansAborted, p.Reason)}
 	case "event_msg/user_message":
@@ -147,6 +139,22 @@ func (r *Reader) codex(line []byte) []Record {
 		return []Record{tool(p.Name, p.Input)}
 	}
 	return nil
+}
+
+// A codexError is why a turn of Codex's has failed.
+type codexError struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codex_error_info"`
+}
+
+// end is the end of a turn of ms milliseconds; without an error it went well.
+func (e *codexError) end(ms int64) Record {
+	end := turn(MeansDone, "")
+	if e != nil {
+		end = turn(failure(string(e.Info)+" "+e.Message), e.Message)
+	}
+	end.Took = time.Duration(ms) * time.Millisecond
+	return end
 }
 
 // pi reads a line of ~/.pi/agent/sessions/<folder>/<time>_<id>.jsonl, version 3.

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"muntin/agent/adapter"
 )
 
 // A supervisor runs one agent. All of its state belongs to the goroutine of
@@ -192,6 +194,9 @@ func (s *supervisor) loop(ctx context.Context) {
 	s.apply(s.m.boot())
 	if !s.m.link {
 		s.watch.on = s.opt.Adapter
+		if s.opt.Adapter.Status {
+			s.watch.trust = adapter.SignalStatus.Trust() // also before its first word: it may start slowly
+		}
 		s.watch.begin(watchReady, "", 0, time.Now())
 		s.look()
 	}

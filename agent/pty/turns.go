@@ -138,12 +138,10 @@ func (m *machine) ready(source adapter.Evidence) []effect {
 		return nil
 	}
 	m.write(Event{Kind: EventReady, Ready: &ReadyInfo{Source: source}})
-	if m.cur == nil {
-		m.waiter = nil // what it asked at its start has been answered
-	}
 	if m.cur != nil {
 		m.enter(AgentWorking, source)
 	} else {
+		m.waiter = nil // what it asked at its start has been answered
 		m.enter(AgentIdle, source)
 	}
 	m.next()

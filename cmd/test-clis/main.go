@@ -59,7 +59,7 @@ func run(ctx context.Context, o options) (err error) {
 			continue
 		}
 		r := try(ctx, o, p)
-		fmt.Println(r)
+		fmt.Fprintln(os.Stdout, r)
 		rows = append(rows, r)
 		if ctx.Err() != nil {
 			break

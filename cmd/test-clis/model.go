@@ -14,7 +14,7 @@ import (
 // The prompts of a trial tell the model what to do, in double brackets:
 // [[write:/path]], [[ask:/path]] (the same, with a request to be allowed to), [[slow:/path]] (a command that takes seconds), [[recall:word]]
 // (says whether the word stands in the conversation).
-var directive = regexp.MustCompile(`\[\[(write|ask|slow|recall):([^\]\s]+)\]\]`) //nolint:gochecknoglobals // a constant
+var directive = regexp.MustCompile(`\[\[(write|ask|slow|recall):([^\]\s]+)\]\]`)
 
 // content is what the files of a trial hold.
 const content = "written by the agent itself\n"

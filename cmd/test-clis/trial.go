@@ -43,7 +43,7 @@ func try(ctx context.Context, o options, p product) row {
 	return t.row
 }
 
-func (t *trial) steps(ctx context.Context) (err error) {
+func (t *trial) steps(ctx context.Context) error {
 	base, err := os.UserCacheDir() // not the temp folder: Codex keeps no helpers there
 	if err == nil {
 		err = os.MkdirAll(base, 0o700)
@@ -56,14 +56,18 @@ func (t *trial) steps(ctx context.Context) (err error) {
 		return err
 	}
 	if !t.o.keep {
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		defer func() {
+			if err := os.RemoveAll(dir); err != nil { // a helper of the CLI's may still write; it has nothing to do with the trial
+				fmt.Fprintln(os.Stderr, "left behind:", err)
+			}
+		}()
 	}
 	t.model = llmtest.NewServer(llmtest.Script{Choose: choose})
 	defer t.model.Close()
 	if err := t.prepare(ctx, dir); err != nil {
 		return err
 	}
-	defer t.down()
+	defer t.down(ctx)
 	if _, err := t.run(ctx, t.o.muntin, "up", filepath.Join(t.at.home, "recipe.yaml"), "--name", runName, "--wait", "1s"); err != nil && !strings.Contains(err.Error(), "not ready") {
 		fmt.Fprintln(os.Stderr, t.p.name+":", err) // it waits for the agents no longer than that; the steps do
 	}
@@ -338,8 +342,8 @@ func look(name, path string) string {
 }
 
 // down ends the run and everything of it.
-func (t *trial) down() {
-	ctx, cancel := context.WithTimeout(context.Background(), t.o.limit)
+func (t *trial) down(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.o.limit)
 	defer cancel()
 	for _, name := range []string{"work", "ask"} {
 		if c, err := pty.Dial(ctx, t.dirs.Agent(name).Socket); err == nil {
