@@ -47,6 +47,7 @@ func claude(a Adapter) Adapter {
 		Files: []File{{Name: "claude.json", Hooks: true}},
 		Alone: []string{"-p", "--print", "--version", "-v", "--help", "-h", "mcp", "config", "doctor", "update", "install", "setup-token", "agents", "attach"},
 	}
+	a.HookTimeout = 5
 	a.Hooks = []Hook{
 		{Event: "SessionStart"}, {Event: "UserPromptSubmit"}, {Event: "PreToolUse"}, {Event: "PostToolUse"},
 		{Event: "Notification"}, {Event: "Stop"}, {Event: "StopFailure"}, {Event: "SessionEnd"},
@@ -151,6 +152,7 @@ func gemini(a Adapter) Adapter {
 		Files: []File{{Name: "gemini.json", Hooks: true, Text: `{"hooksConfig":{"enabled":true,"notifications":false}}`}},
 		Alone: []string{"-p", "--prompt", "--version", "-v", "--help", "-h", "mcp", "extensions", "skills", "hooks", "--acp", "--experimental-acp", "--list-sessions"},
 	}
+	a.HookTimeout = 5000
 	a.Hooks = []Hook{
 		{Event: "SessionStart"}, {Event: "BeforeAgent"}, {Event: "BeforeTool"}, {Event: "AfterTool"}, {Event: "Notification"}, {Event: "AfterAgent"},
 	}
@@ -189,6 +191,7 @@ func qwen(a Adapter) Adapter {
 		Files: []File{{Name: "qwen.json", Hooks: true}},
 		Alone: []string{"-p", "--prompt", "--version", "-v", "--help", "-h", "mcp", "extensions", "auth", "hooks", "channel", "serve", "--acp"},
 	}
+	a.HookTimeout = 5000
 	a.Hooks = []Hook{
 		{Event: "SessionStart"}, {Event: "UserPromptSubmit"}, {Event: "PreToolUse"}, {Event: "PostToolUse"},
 		{Event: "Notification"}, {Event: "Stop"}, {Event: "StopFailure"},

@@ -40,10 +40,13 @@ type Adapter struct {
 	Sights      []Sight       // what its screen means when it stands still, the first that fits
 	StripEnv    []string      // variables it must not inherit, beside the supervisor's own list
 
-	Setup    Setup               // what is added to its command line
-	Hooks    []Hook              // what it runs `muntin hook` for
-	Approval map[string][]string // the words that make it ask for every act ("ask"), for none but edits ("edits"), for none ("all")
-	Versions string              // of the CLI, with which the adapter was tried
+	Setup Setup  // what is added to its command line
+	Hooks []Hook // what it runs `muntin hook` for
+	// HookTimeout is how long it waits for one, in its own unit: seconds, or
+	// milliseconds. A hook ends itself long before.
+	HookTimeout int
+	Approval    map[string][]string // the words that make it ask for every act ("ask"), for none but edits ("edits"), for none ("all")
+	Versions    string              // of the CLI, with which the adapter was tried
 
 	// Its folder of settings is HomeSub in the folder that the variable HomeEnv
 	// names, else HomeDir in the user's.

@@ -17,9 +17,6 @@ const (
 	// be in it, and nothing of that is needed.
 	maxHookInput = 4 << 20
 	maxHookText  = 4 << 10 // of one text that is passed on, in bytes
-	// hookTimeout is how long a CLI waits for the hook, in the unit of the
-	// CLI. It is only for a machine that stands still: the hook ends itself.
-	hookTimeout = 5
 )
 
 // A HookInput is what a hook was given, as far as it means something. Claude
@@ -83,7 +80,7 @@ func (h HookInput) Note() string {
 
 // hookSettings is the settings file that has a CLI run `muntin hook` for each
 // hook. more is a JSON object of further settings, or empty.
-func hookSettings(hooks []Hook, self, more string) string {
+func hookSettings(hooks []Hook, timeout int, self, more string) string {
 	settings := map[string]any{}
 	if more != "" {
 		_ = json.Unmarshal([]byte(more), &settings) // a table of ours
@@ -91,7 +88,7 @@ func hookSettings(hooks []Hook, self, more string) string {
 	events := map[string]any{}
 	for _, h := range hooks {
 		group := map[string]any{"hooks": []any{map[string]any{
-			"type": "command", "command": quoted(self) + " hook " + h.Event, "timeout": hookTimeout, "name": "muntin",
+			"type": "command", "command": quoted(self) + " hook " + h.Event, "timeout": timeout, "name": "muntin",
 		}}}
 		if h.Matcher != "" {
 			group["matcher"] = h.Matcher

@@ -106,7 +106,7 @@ func (a Adapter) Prepare(l Launch) Start {
 	for _, f := range a.Setup.Files {
 		f.Name = filepath.Join(l.FilesDir, f.Name)
 		if f.Hooks {
-			f.Text = hookSettings(a.Hooks, l.Self, f.Text)
+			f.Text = hookSettings(a.Hooks, a.HookTimeout, l.Self, f.Text)
 		} else {
 			f.Text = with.Replace(f.Text)
 		}
