@@ -124,6 +124,10 @@ func (s *supervisor) typeIt(h handing, msg Message) (pasted, error) {
 	})
 }
 
+// foregroundGrace is how long a shell may take to start a command; a busy machine
+// makes it long.
+const foregroundGrace = time.Second
+
 // awaitForeground gives a shell that has just taken a command a moment to put
 // it into the foreground: an interrupt that comes before is the shell's, and
 // lost. A shell that runs nothing else is interrupted itself.
@@ -131,7 +135,7 @@ func (s *supervisor) awaitForeground(ctx context.Context) {
 	if !s.opt.Adapter.Foreground {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, pollForeground)
+	ctx, cancel := context.WithTimeout(ctx, foregroundGrace)
 	defer cancel()
 	for s.term.foreground() == s.child.pid && wait(ctx, 5*time.Millisecond) == nil {
 	}
