@@ -39,6 +39,10 @@ var (
 	ErrNotFound      = errors.New("no such checkpoint")
 	ErrAmbiguous     = errors.New("ambiguous checkpoint")
 	ErrNothingToUndo = errors.New("nothing to undo")
+	ErrNothingToRedo = errors.New("nothing to redo")
+	ErrNoPath        = errors.New("no such path in the checkpoint or the worktree")
+	ErrBusy          = errors.New("files are being changed by another process")
+	ErrConflict      = errors.New("what came later is in the way")
 	ErrUnsupported   = errors.New("repository not supported")
 )
 
@@ -88,6 +92,7 @@ type Checkpoint struct {
 	Files    int    `json:"files"`              // paths that differ from the checkpoint before; from HEAD for the first
 	Restored string `json:"restored,omitempty"` // CauseRestored, CauseUndo: the commit that was restored
 	Before   string `json:"before,omitempty"`   // CauseRestored: the commit of the state before the restore
+	Step     Step   `json:"step,omitempty"`     // CauseRestored: whether it was an undo or a redo
 }
 
 // A PathNote tells why a path was left out or left alone.

@@ -14,19 +14,21 @@ import (
 const identity = "muntin <muntin@localhost>"
 
 // A record is a checkpoint's commit. Its parents are, as far as there are
-// such: the checkpoint before, HEAD's commit, and the side commit.
+// such: the checkpoint before, HEAD's commit, the side commit, and the goal.
 type record struct {
 	hash     plumbing.Hash // of the commit itself
 	tree     plumbing.Hash
 	previous plumbing.Hash
 	head     plumbing.Hash // keeps work alive that a later reset of the branch would orphan
 	side     plumbing.Hash // what a restore needs beside the tree, see side.go
+	goal     plumbing.Hash // CauseUndo: the state that the change after it aims at, if that is no checkpoint's
 	time     time.Time
 	seq      int
 	files    int
 	meta     Meta
 	restored plumbing.Hash // CauseRestored, CauseUndo: the commit that the restore went to
 	before   plumbing.Hash // the commit of the state before that restore
+	step     Step          // CauseRestored: whether it was an undo or a redo
 }
 
 // trailer is the common prefix of our commit trailers.
@@ -37,7 +39,7 @@ const trailer = "Muntin-"
 func (r *record) encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\n", r.tree)
-	for _, p := range []plumbing.Hash{r.previous, r.head, r.side} {
+	for _, p := range []plumbing.Hash{r.previous, r.head, r.side, r.goal} {
 		if !p.IsZero() {
 			fmt.Fprintf(&b, "parent %s\n", p)
 		}
@@ -65,8 +67,10 @@ func (r *record) encode() []byte {
 	line("Note", r.meta.Note)
 	hash("Head", r.head)
 	hash("Side", r.side)
+	hash("Goal", r.goal)
 	hash("Restored", r.restored)
 	hash("Before", r.before)
+	line("Step", string(r.step))
 	line("Files", strconv.Itoa(r.files))
 	line("Seq", strconv.Itoa(r.seq))
 	return b.Bytes()
@@ -144,7 +148,7 @@ func parseCommit(hash plumbing.Hash, data []byte) (*record, error) {
 		return nil, errors.New("not a checkpoint")
 	}
 	extra := 0
-	for _, h := range []plumbing.Hash{r.head, r.side} {
+	for _, h := range []plumbing.Hash{r.head, r.side, r.goal} {
 		if !h.IsZero() {
 			extra++
 		}
@@ -186,6 +190,10 @@ func (r *record) setTrailer(key, value string) {
 		r.head = hash()
 	case "Side":
 		r.side = hash()
+	case "Goal":
+		r.goal = hash()
+	case "Step":
+		r.step = Step(value)
 	case "Restored":
 		r.restored = hash()
 	case "Before":
@@ -230,7 +238,7 @@ func (o *objects) commitTree(h plumbing.Hash) (plumbing.Hash, error) {
 func (r *record) checkpoint(ref string) Checkpoint {
 	return Checkpoint{
 		ID: r.seq, Commit: r.hash.String(), Tree: r.tree.String(), Parent: hexOrEmpty(r.previous), Ref: ref, Head: hexOrEmpty(r.head),
-		Time: r.time, Meta: r.meta, Files: r.files, Restored: hexOrEmpty(r.restored), Before: hexOrEmpty(r.before),
+		Time: r.time, Meta: r.meta, Files: r.files, Restored: hexOrEmpty(r.restored), Before: hexOrEmpty(r.before), Step: r.step,
 	}
 }
 

@@ -79,7 +79,7 @@ func FuzzCache(f *testing.F) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add([]byte(`{"version":1,"ref":"refs/muntin/r/a","undo":"1111111111111111111111111111111111111111","target":"1111111111111111111111111111111111111111"}`))
+	f.Add([]byte(`{"version":2,"ref":"refs/muntin/r/a","undo":"1111111111111111111111111111111111111111","goal":"1111111111111111111111111111111111111111","target":"1111111111111111111111111111111111111111"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if j, err := parseJournal(data); err == nil && checkRef(j.Ref) != nil {
 			t.Error("a bad ref was accepted")

@@ -1,0 +1,5 @@
+package checkpoint
+
+type conflictError struct{ paths []PathNote }
+
+func (e *conflictError) Error() string { return "" }
