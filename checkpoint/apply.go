@@ -27,6 +27,7 @@ type applier struct {
 	now    *snapshot // what the ops start from
 	root   int       // open folder
 	serial int
+	done   int             // ops
 	dirs   map[string]bool // folders to sync
 	ready  []readyFile     // written beside their places, to be renamed
 	bulk   bool            // many files: one sync for all, before they are renamed
@@ -65,6 +66,7 @@ func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, e
 		if err := a.step(ctx, o, a.remove); err != nil {
 			return a, err
 		}
+		a.progress(len(ops))
 	}
 	a.bulk = canSyncAll && len(ops) >= manyFiles
 	for _, o := range ops {
@@ -72,6 +74,7 @@ func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, e
 			continue
 		}
 		err := a.step(ctx, o, a.put)
+		a.progress(len(ops))
 		if err == nil && len(a.ready) >= bulkFiles {
 			err = a.rename(ctx)
 		}
@@ -83,6 +86,11 @@ func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, e
 		return a, errors.Join(err, s.dropTemps(ops))
 	}
 	return a, a.sync()
+}
+
+func (a *applier) progress(total int) {
+	a.done++
+	a.store.progress(Progress{What: "restoring", Done: a.done, Total: total})
 }
 
 // rename puts the files that are ready in their places.

@@ -61,7 +61,7 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 	defer s.mu.Unlock()
 	want, err := parseSpec(spec)
 	if err != nil {
-		return Checkpoint{}, err
+		return s.labelled(spec, err)
 	}
 	var exact, byCommit []*record
 	err = s.walk(ctx, func(r *record) bool {
@@ -101,7 +101,7 @@ type findSpec struct {
 }
 
 func parseSpec(spec string) (findSpec, error) {
-	bad := fmt.Errorf("%w %q: write an id as #7, a commit (at least %d digits), turn:3 or latest", ErrNotFound, spec, minPrefix)
+	bad := fmt.Errorf("%w %q: write an id as #7, a commit (at least %d digits), turn:3, latest or a label", ErrNotFound, spec, minPrefix)
 	number := func(text string, least int) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least {
@@ -165,6 +165,9 @@ func Chains(ctx context.Context, worktree, prefix string) ([]Chain, error) {
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("listing chains: %w", context.Cause(ctx))
+		}
+		if strings.HasPrefix(name, labelSpace) {
+			continue
 		}
 		h, err := readRef(repo.CommonDir, name)
 		if err != nil {

@@ -65,6 +65,7 @@ type Options struct {
 	CacheDir string           // folder for the stat cache; "" keeps it in memory
 	SizeCap  int64            // bytes; larger files are left out and reported; 0: DefaultSizeCap
 	Now      func() time.Time // nil: time.Now
+	Progress func(Progress)   // called now and then from the goroutine of a long call; nil: not
 }
 
 // Meta is what the caller knows about a checkpoint. All of it is kept in the
