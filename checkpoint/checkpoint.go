@@ -66,6 +66,10 @@ type Options struct {
 	SizeCap  int64            // bytes; larger files are left out and reported; 0: DefaultSizeCap
 	Now      func() time.Time // nil: time.Now
 	Progress func(Progress)   // called now and then from the goroutine of a long call; nil: not
+
+	// Recovered is told what Open or another call did with a restore that a
+	// crash had interrupted, before it did its own work; nil: nobody is.
+	Recovered func(RestoreReport)
 }
 
 // Meta is what the caller knows about a checkpoint. All of it is kept in the
@@ -153,9 +157,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("opening checkpoints: %w", err)
 	}
 	if s.interrupted() {
-		if _, err := s.Recover(ctx); err != nil {
+		report, err := s.Recover(ctx)
+		if err != nil {
 			return nil, err
 		}
+		s.tellRecovered(report)
 	}
 	return s, nil
 }
@@ -185,9 +191,17 @@ func (s *Store) beginChange(ctx context.Context) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.recoverLocked(ctx); err != nil {
+	report, err := s.recoverLocked(ctx)
+	if err != nil {
 		end()
 		return nil, err
 	}
+	s.tellRecovered(report)
 	return end, nil
+}
+
+func (s *Store) tellRecovered(report *RestoreReport) {
+	if report != nil && s.opts.Recovered != nil {
+		s.opts.Recovered(*report)
+	}
 }

@@ -13,8 +13,8 @@ import (
 // A RestoreReport tells what a restore did.
 type RestoreReport struct {
 	Target     Checkpoint `json:"target"`
-	Undo       Checkpoint `json:"undo"` // the state before, saved first
-	Now        Checkpoint `json:"now"`  // the state after, on the chain as CauseRestored; zero if rolled back
+	Undo       Checkpoint `json:"undo"` // the state before, saved first; zero if nothing was to be changed
+	Now        Checkpoint `json:"now"`  // the state after, on the chain as CauseRestored; zero if nothing was to be changed, or it was rolled back
 	Written    []string   `json:"written,omitempty"`
 	Deleted    []string   `json:"deleted,omitempty"`
 	Protected  []PathNote `json:"protected,omitempty"`  // differ from the target and were left alone on purpose
@@ -146,6 +146,9 @@ func (s *Store) attempt(ctx context.Context, c *change) (RestoreReport, error) {
 	}
 	report.Protected, report.Conflicts = p.protected, p.goal.notes
 	report.Notes = s.repoNotes(c.target)
+	if len(p.ops) == 0 && c.step == "" {
+		return report, nil // no checkpoints of it, and nothing to undo; undo and redo count their steps
+	}
 	before := s.newestMeta(ctx)
 	if err := s.hold(p.goal, c.target.seq); err != nil {
 		return report, err
