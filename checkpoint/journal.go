@@ -80,9 +80,19 @@ func parseJournal(data []byte) (*journal, error) {
 	return &j, checkRef(j.Ref)
 }
 
+// dropJournal ends a restore that was finished. The removal need not be durable: a journal
+// that comes again after a power loss is known as done by the chain (see wasFinished).
 func (s *Store) dropJournal() error {
 	if err := os.Remove(s.journalFile()); err != nil {
 		return fmt.Errorf("removing restore journal: %w", err)
+	}
+	return nil
+}
+
+// takeBackJournal ends a restore that was taken back, so that it stays so.
+func (s *Store) takeBackJournal() error {
+	if err := s.dropJournal(); err != nil {
+		return err
 	}
 	return durable.SyncDir(s.dir)
 }

@@ -145,7 +145,7 @@ func TestRestoreBusy(t *testing.T) {
 	}
 	s := r.open(Options{})
 	c, _ := r.save(s, Meta{})
-	for _, f := range []string{"a", "b", "c"} {
+	for _, f := range []string{"a", "b", "c", "extra"} { // deletions come first
 		r.write(f, "new")
 	}
 	s.opts.Progress = meddle(1)
@@ -158,7 +158,7 @@ func TestRestoreBusy(t *testing.T) {
 	}
 	s.opts.Progress = meddle(100)
 	rep, err = s.Restore(t.Context(), c)
-	if !errors.Is(err, ErrBusy) || !rep.RolledBack || !slices.Equal(paths(rep.Conflicts), []string{"c"}) || r.read("a") != "new" || r.read("b") != "new" {
+	if !errors.Is(err, ErrBusy) || !rep.RolledBack || !slices.Equal(paths(rep.Conflicts), []string{"c"}) || r.read("a") != "new" || r.read("extra") != "new" {
 		t.Errorf("always: %+v, %v", rep, err)
 	}
 	if s.interrupted() {

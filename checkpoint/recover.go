@@ -62,24 +62,24 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 		return nil, fmt.Errorf("recovering an interrupted restore: %w", errors.Join(err, backErr))
 	}
 	report.RolledBack = true
-	return report, s.dropJournal()
+	return report, s.takeBackJournal()
 }
 
 // wasFinished returns the checkpoint at the end of the journal's restore if
-// the crash came after it was saved.
+// the crash came after it was saved, however long ago.
 func (s *Store) wasFinished(j *journal, undo *record) (*record, error) {
 	h, err := s.readRef(j.Ref)
-	if err != nil || h.IsZero() {
-		return nil, err
+	for err == nil && !h.IsZero() && h != undo.hash {
+		var r *record
+		if r, err = s.record(h); err != nil {
+			break
+		}
+		if r.meta.Cause == CauseRestored && r.before == undo.hash {
+			return r, nil
+		}
+		h = r.previous
 	}
-	r, err := s.record(h)
-	if err != nil {
-		return nil, err
-	}
-	if r.meta.Cause == CauseRestored && r.before == undo.hash {
-		return r, nil
-	}
-	return nil, nil
+	return nil, err
 }
 
 // roll brings the worktree from a mixture of two states to the second one. A

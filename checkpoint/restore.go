@@ -193,7 +193,7 @@ func (s *Store) underJournal(ctx context.Context, j *journal, p *plan, report Re
 		_, _, backErr = s.roll(ctx, made, undo)
 	}
 	if backErr == nil {
-		backErr = s.dropJournal()
+		backErr = s.takeBackJournal()
 	}
 	report.Written, report.Deleted, report.RolledBack = nil, nil, backErr == nil
 	return report, errors.Join(err, backErr)
