@@ -61,7 +61,7 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 	defer s.mu.Unlock()
 	want, err := parseSpec(spec)
 	if err != nil {
-		return s.labelled(spec, err)
+		return s.byLabel(spec, err)
 	}
 	var exact, byCommit []*record
 	err = s.walk(ctx, func(r *record) bool {

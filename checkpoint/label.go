@@ -116,9 +116,9 @@ func (s *Store) atRef(ref string) (Checkpoint, error) {
 	return r.checkpoint(ref), nil
 }
 
-// labelled finds a checkpoint by its label; unknown is the error for a spec
+// byLabel finds a checkpoint by its label; unknown is the error for a spec
 // that is none.
-func (s *Store) labelled(spec string, unknown error) (Checkpoint, error) {
+func (s *Store) byLabel(spec string, unknown error) (Checkpoint, error) {
 	ref, err := labelRef(spec)
 	if err != nil {
 		return Checkpoint{}, unknown

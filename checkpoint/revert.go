@@ -69,9 +69,12 @@ func (s *Store) revertOf(ctx context.Context, turn Checkpoint, opts RevertOption
 	if r.previous.IsZero() {
 		return nil, fmt.Errorf("checkpoint #%d is the first of its chain: there is no change to take back", r.seq)
 	}
-	_, before, err := s.load(Checkpoint{Commit: r.previous.String()})
+	p, before, err := s.load(Checkpoint{Commit: r.previous.String()})
 	if err != nil {
 		return nil, err
+	}
+	if p.seq != r.seq-1 { // a gc took what was between
+		return nil, fmt.Errorf("checkpoint #%d, from before its change, was dropped: %w", r.seq-1, ErrNotFound)
 	}
 	m := &merge{store: s, before: before, after: after, markers: opts.Markers, pick: func(string) bool { return true }}
 	if len(names) > 0 {
