@@ -33,6 +33,8 @@ type applier struct {
 	total int       // ops
 	bulk  bool      // many files: one sync for all, before they are renamed
 
+	blobs sync.Mutex // held while a blob is read: the object store takes one reader at a time
+
 	mu        sync.Mutex // guards what follows
 	done      int        // ops
 	serial    int
@@ -337,10 +339,10 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 	return nil
 }
 
-// content reads a blob: one worker at a time, as the object store needs it.
+// content reads a blob.
 func (a *applier) content(ctx context.Context, h plumbing.Hash) ([]byte, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.blobs.Lock()
+	defer a.blobs.Unlock()
 	return a.store.blob(ctx, h)
 }
 
@@ -366,10 +368,9 @@ func (a *applier) writeFile(ctx context.Context, n newFile) error {
 		return err
 	}
 	f := os.NewFile(uintptr(fd), n.name)
-	content, err := a.content(ctx, n.to.hash)
-	if err == nil {
-		_, err = f.Write(content)
-	}
+	a.blobs.Lock()
+	err = a.store.copyBlob(ctx, f, n.to.hash)
+	a.blobs.Unlock()
 	if err == nil && n.was.isRegular() {
 		err = unix.Fchmod(fd, a.store.permissions(n.was, n.to.mode))
 	}
