@@ -39,7 +39,7 @@ func newDiff(s *scope) *cobra.Command {
 				if s.json {
 					return app.Usage("--tool shows a difference to a person: it prints no JSON")
 				}
-				return diffTool(ctx, s.app, c, from, to)
+				return diffTool(ctx, s.app, c.root, from.Tree, to.Tree)
 			}
 			if !stat && !s.json {
 				return s.app.Paged(ctx, func() error { return c.Patch(ctx, newPainter(s.app), from, to) })
@@ -102,13 +102,13 @@ func printStat(a *app.App, changes []checkpoint.Change) error {
 }
 
 // diffTool has git show two trees in the tool that it is set up for.
-func diffTool(ctx context.Context, a *app.App, c *chain, from, to checkpoint.Checkpoint) error {
+func diffTool(ctx context.Context, a *app.App, root string, trees ...string) error {
 	argv := []string{"git", "difftool", "--dir-diff", "--no-prompt"}
 	if name := a.Getenv("MUNTIN_DIFFTOOL"); name != "" {
 		argv = append(argv, "--tool="+name)
 	}
 	_, err := proc.Run(ctx, proc.Spec{
-		Argv: append(argv, from.Tree, to.Tree), Dir: c.root, Env: a.Environ,
+		Argv: append(argv, trees...), Dir: root, Env: a.Environ,
 		Stdin: a.Streams.In, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: true,
 	})
 	if err != nil {

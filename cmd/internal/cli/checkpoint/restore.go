@@ -41,7 +41,11 @@ func newRestore(s *scope) *cobra.Command {
 				return err
 			}
 			if dry {
-				return preview(ctx, s, c, target, paths)
+				plan, err := c.Plan(ctx, target, paths...)
+				if err != nil {
+					return err
+				}
+				return preview(ctx, s, plan)
 			}
 			if err := worktreeAtRest(ctx, s.app, c.root); err != nil {
 				return err
@@ -88,11 +92,7 @@ func (s *scope) paths(c *chain, args []string) ([]string, error) {
 }
 
 // preview tells what a restore would do.
-func preview(ctx context.Context, s *scope, c *chain, target checkpoint.Checkpoint, paths []string) error {
-	plan, err := c.Plan(ctx, target, paths...)
-	if err != nil {
-		return err
-	}
+func preview(ctx context.Context, s *scope, plan checkpoint.Plan) error {
 	if s.json {
 		return s.app.PrintJSON(plan)
 	}

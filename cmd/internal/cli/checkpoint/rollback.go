@@ -90,7 +90,11 @@ func (o *rollback) do(ctx context.Context, spec string) error {
 		return err
 	}
 	if o.dry {
-		return preview(ctx, &o.scope, c, target, nil)
+		plan, err := c.Plan(ctx, target)
+		if err != nil {
+			return err
+		}
+		return preview(ctx, &o.scope, plan)
 	}
 	var talk *conversation
 	if o.conversation || o.both {
@@ -163,7 +167,7 @@ func newAgentStep(a *app.App, step checkpoint.Step) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			agent := ""
+			var agent string
 			if len(args) > 0 {
 				agent = args[0]
 			} else if agent, err = lastRestored(ctx, a, r); err != nil {
