@@ -179,14 +179,13 @@ func (o *objects) writeLoose(h plumbing.Hash, kind plumbing.ObjectType, content 
 }
 
 // writeStream stores a blob of the given size and returns its hash. Its
-// content is never held in memory. A content that is shorter or longer is
-// the error errSize.
+// content is never held in memory. A content that is shorter is the error errSize.
 func (o *objects) writeStream(in io.Reader, size int64) (plumbing.Hash, error) {
 	t, err := o.newLoose(plumbing.BlobObject, size)
 	if err != nil {
 		return plumbing.ZeroHash, fmt.Errorf("writing a blob of %d bytes: %w", size, err)
 	}
-	n, err := io.CopyBuffer(t, io.LimitReader(in, size+1), make([]byte, 256<<10))
+	n, err := io.CopyBuffer(t, io.LimitReader(in, size), make([]byte, 256<<10))
 	if err == nil && n != size {
 		err = errSize
 	}

@@ -37,9 +37,8 @@ type scan struct {
 	active  int
 	err     error
 	report  Report
-	hidden  []string   // on disk or not, git's index decides about these (skip-worktree)
-	convert []pending  // contents that git may convert
-	bigRead sync.Mutex // one large file in memory at a time
+	hidden  []string  // on disk or not, git's index decides about these (skip-worktree)
+	convert []pending // contents that git may convert
 }
 
 // scanInput is what a scan needs to know.
