@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
@@ -57,7 +58,7 @@ func (p *packWriter) discard() {
 	_ = os.Remove(p.f.Name())
 }
 
-// finish writes what is known at the end only, and syncs.
+// finish writes what is known at the end only. It returns the pack's checksum.
 func (p *packWriter) finish() (plumbing.Hash, error) {
 	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(p.offsets)))
 	if err := p.w.Flush(); err != nil {
@@ -71,35 +72,54 @@ func (p *packWriter) finish() (plumbing.Hash, error) {
 		return plumbing.ZeroHash, err
 	}
 	h := plumbing.Hash(sum.Sum(nil))
-	if _, err := p.f.WriteAt(h[:], p.end); err != nil {
-		return plumbing.ZeroHash, err
-	}
-	return h, p.f.Sync()
+	_, err := p.f.WriteAt(h[:], p.end)
+	return h, err
 }
 
 // finishPack puts a pack in its place as git's receive-pack does: a .keep
 // file first, then the pack, then the index that makes it seen. Until settle
 // removes the .keep, no repack takes the pack away.
-func (o *objects) finishPack(p *packWriter) (err error) {
-	defer func() {
-		if err != nil {
-			p.discard()
-			err = fmt.Errorf("writing pack: %w", err)
-			return
-		}
-		err = p.f.Close()
-	}()
+func (o *objects) finishPack(p *packWriter) error {
+	if err := o.placePack(p); err != nil {
+		p.discard()
+		return fmt.Errorf("writing pack: %w", err)
+	}
+	return p.f.Close()
+}
+
+func (o *objects) placePack(p *packWriter) error {
 	sum, err := p.finish()
 	if err != nil {
 		return err
 	}
 	base := filepath.Join(o.root, "pack", ownPackName(sum))
-	if err := o.keep(base + ".keep"); err != nil {
+	idx, err := o.perm.temp(filepath.Dir(base), "tmp_idx_")
+	if err != nil {
 		return err
 	}
-	if err := o.place(p.f, base+".pack"); err != nil {
-		return err
+	defer idx.Close() // synced below
+	if err = p.writeIndex(idx, sum); err == nil {
+		err = syncBoth(p.f, idx)
 	}
+	if err == nil {
+		err = o.keep(base + ".keep")
+	}
+	if err == nil {
+		err = o.place(p.f, base+".pack")
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(idx.Name()))
+	}
+	if err := o.place(idx, base+".idx"); err != nil {
+		if !exists(base + ".idx") { // else another process saved the very same
+			err = errors.Join(err, os.Remove(base+".pack"))
+		}
+		return errors.Join(err, os.Remove(idx.Name()))
+	}
+	return durable.SyncDir(filepath.Dir(base))
+}
+
+func (p *packWriter) writeIndex(f *os.File, sum plumbing.Hash) error {
 	if err := p.index.OnFooter(sum); err != nil {
 		return err
 	}
@@ -107,20 +127,19 @@ func (o *objects) finishPack(p *packWriter) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := o.perm.temp(filepath.Dir(base), "tmp_idx_")
-	if err != nil {
-		return err
-	}
 	w := bufio.NewWriter(f)
 	_, err = idxfile.NewEncoder(w).Encode(x)
-	if err = errors.Join(err, w.Flush(), f.Sync()); err == nil {
-		err = o.place(f, base+".idx")
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	return durable.SyncDir(filepath.Dir(base))
+	return errors.Join(err, w.Flush())
+}
+
+// syncBoth syncs two files at once: the file system commits them together.
+func syncBoth(a, b *os.File) error {
+	var errA error
+	var wg sync.WaitGroup
+	wg.Go(func() { errA = a.Sync() })
+	errB := b.Sync()
+	wg.Wait()
+	return errors.Join(errA, errB)
 }
 
 func ownPackName(sum plumbing.Hash) string { return "pack-" + ownMark + sum.String()[len(ownMark):] }
