@@ -98,17 +98,3 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 }
-
-// BenchmarkList lists a chain of 1000 checkpoints.
-func BenchmarkList(b *testing.B) {
-	r := newRepo(b)
-	s := r.open(Options{})
-	for range 1000 {
-		r.save(s, Meta{Run: "run", Agent: "agent", Turn: 1, Cause: CauseTurn})
-	}
-	for b.Loop() {
-		if _, err := s.List(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

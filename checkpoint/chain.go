@@ -2,13 +2,13 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"muntin/internal/state"
 )
 
 // minPrefix is the shortest commit prefix that Find takes, as in git.
@@ -69,7 +69,7 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 		case want.latest, want.id != 0 && r.seq == want.id, want.byTurn && r.meta.Turn == want.turn && (r.meta.Cause == CauseTurn || r.meta.Cause == CauseStart):
 			exact = append(exact, r)
 			return false
-		case want.commit != "" && strings.HasPrefix(r.hash.String(), want.commit):
+		case want.commit != "" && r.hasPrefix(want.commit):
 			byCommit = append(byCommit, r)
 		}
 		return true
@@ -91,6 +91,12 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 		which = append(which, fmt.Sprintf("#%d %s", r.seq, r.hash))
 	}
 	return Checkpoint{}, fmt.Errorf("%w %q: it could be %s", ErrAmbiguous, spec, strings.Join(which, " or "))
+}
+
+// hasPrefix tells whether the commit's hash begins so, now or before a gc.
+func (r *record) hasPrefix(digits string) bool {
+	return strings.HasPrefix(r.hash.String(), digits) ||
+		slices.ContainsFunc(r.was, func(h plumbing.Hash) bool { return strings.HasPrefix(h.String(), digits) })
 }
 
 type findSpec struct {
@@ -152,24 +158,29 @@ func Chains(ctx context.Context, worktree, prefix string) ([]Chain, error) {
 	if !strings.HasPrefix(prefix, namespace) || strings.Contains(prefix, "..") {
 		return nil, fmt.Errorf("listing chains: prefix %q must begin with %s", prefix, namespace)
 	}
-	repo, err := state.FindRepo(worktree)
+	h, err := place(worktree, false)
+	if errors.Is(err, errNoSidecar) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing chains: %w", err)
 	}
-	names, err := listRefs(repo, prefix)
+	common := h.where.Path
+	names, err := listRefs(common, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("listing chains: %w", err)
 	}
-	odb := openObjects(repo)
+	odb := openObjects(common)
+	defer odb.read.close()
 	var chains []Chain
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("listing chains: %w", context.Cause(ctx))
 		}
-		if strings.HasPrefix(name, labelSpace) {
+		if strings.HasPrefix(name, labels) { // a name for a checkpoint, no chain
 			continue
 		}
-		h, err := readRef(repo.CommonDir, name)
+		h, err := readRef(common, name)
 		if err != nil {
 			return nil, fmt.Errorf("listing chains: %w", err)
 		}
@@ -177,6 +188,9 @@ func Chains(ctx context.Context, worktree, prefix string) ([]Chain, error) {
 			continue
 		}
 		r, err := odb.record(h)
+		if errors.Is(err, errNoCheckpoint) { // kept there for another purpose
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("listing chains: %s: %w", name, err)
 		}
@@ -195,16 +209,19 @@ func Drop(ctx context.Context, worktree, ref string) error {
 	if err := checkRef(ref); err != nil {
 		return err
 	}
-	repo, err := state.FindRepo(worktree)
+	h, err := place(worktree, false)
+	if errors.Is(err, errNoSidecar) {
+		err = ErrNotFound
+	}
 	if err != nil {
 		return fmt.Errorf("dropping chain %s: %w", ref, err)
 	}
-	old, err := readRef(repo.CommonDir, ref)
+	old, err := readRef(h.where.Path, ref)
 	if err != nil {
 		return fmt.Errorf("dropping chain: %w", err)
 	}
 	if old == plumbing.ZeroHash {
 		return fmt.Errorf("dropping chain %s: %w", ref, ErrNotFound)
 	}
-	return deleteRef(ctx, repo.CommonDir, ref, old)
+	return deleteRef(ctx, h.where.Path, ref, old)
 }

@@ -27,8 +27,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"muntin/internal/durable"
-	"muntin/internal/state"
 )
 
 // DefaultSizeCap is the largest file that is saved unless Options say otherwise.
@@ -118,25 +119,26 @@ type Report struct {
 // something wait for each other.
 type Store struct {
 	opts Options
-	repo state.Repo
-	dir  string // <gitdir>/muntin: lock, journal
-	git  *git
+	home        // the worktree's repository, and where the checkpoints are
+	dir  string // the worktree's lock and journal
+	git  *git   // runs on the worktree's repository
 
-	mu   sync.Mutex // guards what follows; held for the whole of a method
-	odb  *objects
-	conf *settings
-	last *snapshot // of the newest checkpoint saved or loaded; nil if not known
+	mu       sync.Mutex // guards what follows; held for the whole of a method
+	odb      *objects
+	imported map[string]plumbing.Hash // copies of the repository's objects in a sidecar, by their names there
+	conf     *settings
+	last     *snapshot // of the newest checkpoint saved or loaded; nil if not known
 }
 
-// Open opens the worktree's repository and finishes an interrupted restore.
-// The error matches ErrUnsupported for repositories whose objects or refs
-// are of a kind that this package cannot write (SHA-256, reftable), and
-// state.ErrNoRepo where there is no repository.
+// Open opens the worktree's checkpoints and finishes an interrupted restore.
+// They are in the worktree's repository, or in a sidecar where that cannot
+// take them or does not exist: Where tells. The error matches ErrUnsupported
+// for folders without a repository that are too much to save, as the home folder.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := checkRef(opts.Ref); err != nil {
 		return nil, err
 	}
-	repo, err := state.FindRepo(opts.Worktree)
+	h, err := place(opts.Worktree, true)
 	if err != nil {
 		return nil, fmt.Errorf("opening checkpoints: %w", err)
 	}
@@ -146,14 +148,16 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	s := &Store{opts: opts, repo: repo, dir: filepath.Join(repo.GitDir, "muntin"), git: newGit(repo), odb: openObjects(repo)}
-	if s.conf, err = s.git.loadSettings(ctx); err != nil {
-		return nil, fmt.Errorf("opening checkpoints of %s: %w", repo.Root, err)
+	s := &Store{opts: opts, home: h, dir: h.worktreeDir(), git: newGit(h.repo), odb: openObjects(h.where.Path), imported: map[string]plumbing.Hash{}}
+	format := h.ext["objectformat"]
+	s.git.longHash = format != "" && format != "sha1"
+	if err := s.loadSettings(ctx); err != nil {
+		return nil, fmt.Errorf("opening checkpoints of %s: %w", h.repo.Root, err)
 	}
-	if err := s.conf.supported(); err != nil {
-		return nil, fmt.Errorf("opening checkpoints of %s: %w", repo.Root, err)
+	if !h.where.Sidecar {
+		s.odb.perm = parseSharing(s.conf.values["core.sharedrepository"])
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := s.makeFolders(); err != nil {
 		return nil, fmt.Errorf("opening checkpoints: %w", err)
 	}
 	if s.interrupted() {
@@ -164,6 +168,32 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		s.tellRecovered(report)
 	}
 	return s, nil
+}
+
+// makeFolders makes the folders of our own locks. Who may write a shared
+// repository must be able to take them, too.
+func (s *Store) makeFolders() error {
+	for _, dir := range []string{s.dir, filepath.Join(s.where.Path, "muntin")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		if s.odb.perm == (sharing{}) {
+			continue
+		}
+		for _, lock := range []string{"lock", "refs.lock", "maintain.lock"} {
+			f, err := os.OpenFile(filepath.Join(dir, lock), os.O_WRONLY|os.O_CREATE, 0o600)
+			if err == nil {
+				err = errors.Join(f.Close(), s.odb.perm.adjust(f.Name()))
+			}
+			if err != nil && !errors.Is(err, os.ErrPermission) { // another user's, which that user adjusted
+				return err
+			}
+		}
+		if err := s.odb.perm.adjust(dir); err != nil && !errors.Is(err, os.ErrPermission) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Ref returns the full name of the chain's ref.
@@ -177,9 +207,11 @@ func (s *Store) begin(ctx context.Context) (end func(), err error) {
 		s.mu.Unlock()
 		return nil, fmt.Errorf("locking worktree %s: %w", s.repo.Root, err)
 	}
+	s.lend(ctx)
 	return func() {
 		// The lock ends with the file in any case, so there is nothing to do about an error.
 		_ = held.Unlock()
+		s.odb.fetch = nil
 		s.mu.Unlock()
 	}, nil
 }

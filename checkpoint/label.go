@@ -47,7 +47,7 @@ func (s *Store) Label(ctx context.Context, c Checkpoint, name string) error {
 	if !old.IsZero() {
 		return fmt.Errorf("label %s: %w", name, ErrExists)
 	}
-	err = moveRef(ctx, s.repo.CommonDir, refMove{name: ref, next: r.hash})
+	err = s.moveRef(ctx, refMove{name: ref, next: r.hash})
 	if errors.Is(err, errMoved) {
 		return fmt.Errorf("label %s: %w", name, ErrExists)
 	}
@@ -72,14 +72,14 @@ func (s *Store) Unlabel(ctx context.Context, name string) error {
 	if old.IsZero() {
 		return fmt.Errorf("label %s: %w", name, ErrNotFound)
 	}
-	return deleteRef(ctx, s.repo.CommonDir, ref, old)
+	return deleteRef(ctx, s.where.Path, ref, old)
 }
 
 // Labels lists the labels of the repository by name.
 func (s *Store) Labels(ctx context.Context) ([]Label, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, err := listRefs(s.repo, labelSpace)
+	names, err := listRefs(s.where.Path, labelSpace)
 	if err != nil {
 		return nil, fmt.Errorf("listing labels: %w", err)
 	}

@@ -49,7 +49,7 @@ func (s *Store) Verify(ctx context.Context, full bool) (VerifyReport, error) {
 	defer end()
 	v := &verifier{store: s, seen: map[plumbing.Hash]bool{}}
 	v.promisor = s.conf.values["extensions.partialclone"] != ""
-	refs, err := listRefs(s.repo, namespace)
+	refs, err := listRefs(s.where.Path, namespace)
 	if err != nil {
 		return VerifyReport{}, fmt.Errorf("verifying checkpoints: %w", err)
 	}
