@@ -45,7 +45,7 @@ func NewCmd(a *app.App) *cobra.Command {
 	f.BoolVar(&s.json, "json", false, "print JSON")
 	_ = cmd.RegisterFlagCompletionFunc("agent", s.completeAgent) // it is a flag of this very command
 	cmd.AddCommand(newSave(s), newLs(s), newShow(s), newDiff(s), newRestore(s), newStep(s, checkpoint.StepUndo), newStep(s, checkpoint.StepRedo),
-		newRevert(s), newLabel(s), newExport(s), newVerify(s), newRecover(s))
+		newRevert(s), newLabel(s), newExport(s), newVerify(s), newRecover(s), newGC(s))
 	return cmd
 }
 
