@@ -20,5 +20,14 @@ func openBeneath(root int, rel string) (int, error) {
 // syncAll makes everything written to the file system of fd durable at once.
 func syncAll(int) error { return errors.ErrUnsupported }
 
+// birth is when a file was made, in nanoseconds; 0 if the file system does not tell.
+func birth(path string) int64 {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0
+	}
+	return unix.TimespecToNsec(st.Btim)
+}
+
 // canSyncAll tells whether syncAll works here.
 const canSyncAll = false

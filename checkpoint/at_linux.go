@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,6 +23,15 @@ func openBeneath(root int, rel string) (int, error) {
 
 // syncAll makes everything written to the file system of fd durable at once.
 func syncAll(fd int) error { return unix.Syncfs(fd) }
+
+// birth is when a file was made, in nanoseconds; 0 if the file system does not tell.
+func birth(path string) int64 {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME, &st); err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return st.Btime.Sec*int64(time.Second) + int64(st.Btime.Nsec)
+}
 
 // canSyncAll tells whether syncAll works here.
 const canSyncAll = true

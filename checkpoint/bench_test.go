@@ -85,25 +85,6 @@ func BenchmarkSaveGit(b *testing.B) {
 	})
 }
 
-// BenchmarkRestore goes back over k changed files, with the undo checkpoint.
-func BenchmarkRestore(b *testing.B) {
-	benchSizes(b, func(b *testing.B, r *repo, n, k int) {
-		s := r.open(Options{})
-		c, _ := r.save(s, Meta{})
-		round := 0
-		b.ResetTimer()
-		for b.Loop() {
-			b.StopTimer()
-			round++
-			benchChange(b, r, n, k, 1000+round)
-			b.StartTimer()
-			if _, err := s.Restore(b.Context(), c); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 // BenchmarkOpen opens a store and saves an unchanged worktree, as a command does.
 func BenchmarkOpen(b *testing.B) {
 	benchSizes(b, func(b *testing.B, r *repo, _, k int) {
@@ -116,18 +97,4 @@ func BenchmarkOpen(b *testing.B) {
 			r.save(r.open(opts), Meta{})
 		}
 	})
-}
-
-// BenchmarkList lists a chain of 1000 checkpoints.
-func BenchmarkList(b *testing.B) {
-	r := newRepo(b)
-	s := r.open(Options{})
-	for range 1000 {
-		r.save(s, Meta{Run: "run", Agent: "agent", Turn: 1, Cause: CauseTurn})
-	}
-	for b.Loop() {
-		if _, err := s.List(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

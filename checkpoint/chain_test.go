@@ -283,20 +283,6 @@ func TestGc(t *testing.T) {
 	other.git("fsck", "--strict", "--no-dangling")
 }
 
-func TestUnsupported(t *testing.T) {
-	t.Parallel()
-	r := &repo{t: t, dir: t.TempDir()}
-	if _, err := Open(t.Context(), Options{Worktree: r.dir, Ref: "refs/muntin/r/a"}); !errors.Is(err, state.ErrNoRepo) {
-		t.Errorf("no repository: %v", err)
-	}
-	if _, err := r.try(nil, "init", "-q", "--object-format=sha256"); err != nil {
-		t.Skip("this git knows no SHA-256")
-	}
-	if _, err := Open(t.Context(), Options{Worktree: r.dir, Ref: "refs/muntin/r/a"}); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("SHA-256: %v", err)
-	}
-}
-
 func TestSkippedAndStable(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

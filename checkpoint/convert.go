@@ -128,6 +128,11 @@ func (s *scan) gitAdd(ctx context.Context, g *git, tempIndex string, list []pend
 		wanted[p.path] = true
 		paths.WriteString(p.path + "\x00")
 	}
+	if s.adopt != nil {
+		if err := s.adopt(ctx, wanted); err != nil {
+			return nil, err
+		}
+	}
 	for _, e := range s.index.entries {
 		if wanted[e.path] || e.skipWorktree && strings.HasSuffix("/"+e.path, "/.gitattributes") {
 			fmt.Fprintf(&seed, "%o %s %d\t%s\x00", e.mode, e.hash, e.stage, e.path)

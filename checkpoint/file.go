@@ -17,8 +17,7 @@ const (
 	// O_NONBLOCK: opening a FIFO that took the place of a file must not hang.
 	fileFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 
-	readTries = 3       // for a file that changes while it is read
-	bigFile   = 8 << 20 // bytes; larger files are read one at a time
+	readTries = 3 // for a file that changes while it is read
 )
 
 // A file is one name that belongs to the snapshot unless it cannot be read.
@@ -164,9 +163,8 @@ func (s *scan) readError(f *file, err error) {
 
 // hash reads the content, stores it if it is new, and fills e.
 func (s *scan) hash(f *file, e *ent, r *reader) bool {
-	if e.stat.size > bigFile {
-		s.bigRead.Lock()
-		defer s.bigRead.Unlock()
+	if e.stat.isRegular() && e.stat.size > maxInMemory {
+		return s.hashBig(f, e)
 	}
 	s.hashed.Add(1)
 	content, stable, err := s.content(f, e, r)
@@ -197,7 +195,7 @@ func (s *scan) hash(f *file, e *ent, r *reader) bool {
 			return false
 		}
 	}
-	if len(r.buf) > bigFile {
+	if len(r.buf) > maxInMemory+1 { // it grew while it was read
 		r.buf = nil
 	}
 	return true

@@ -53,8 +53,9 @@ func FuzzCommit(f *testing.F) {
 		if seq < 1 {
 			return
 		}
-		r := record{tree: plumbing.NewHash("11"), previous: plumbing.NewHash("22"), head: plumbing.NewHash("33"), seq: seq, files: 2,
+		r := record{tree: plumbing.NewHash("11"), previous: plumbing.NewHash("22"), head: plumbing.NewHash("33"), was: []plumbing.Hash{plumbing.NewHash("44"), plumbing.NewHash("55")}, seq: seq, files: 2,
 			meta: Meta{Run: run, Agent: agent, Note: note, Turn: turn, Cause: CauseTurn}, time: time.Unix(1000, 0).UTC()}
+		r.headName = r.head.String()
 		r.hash = plumbing.ComputeHash(plumbing.CommitObject, r.encode())
 		got, err := parseCommit(r.hash, r.encode())
 		if err != nil || !reflect.DeepEqual(*got, r) {
@@ -79,7 +80,7 @@ func FuzzCache(f *testing.F) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add([]byte(`{"version":1,"ref":"refs/muntin/r/a","undo":"1111111111111111111111111111111111111111","target":"1111111111111111111111111111111111111111"}`))
+	f.Add([]byte(`{"version":2,"ref":"refs/muntin/r/a","undo":"1111111111111111111111111111111111111111","goal":"1111111111111111111111111111111111111111","target":"1111111111111111111111111111111111111111"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if j, err := parseJournal(data); err == nil && checkRef(j.Ref) != nil {
 			t.Error("a bad ref was accepted")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,8 +22,11 @@ import (
 // can answer as git does: its merged configuration, its content conversion,
 // and formats that we do not read.
 type git struct {
-	repo state.Repo
-	env  []string
+	repo     state.Repo
+	env      []string
+	includes []string // configuration files to read beside those of repo
+	longHash bool     // the repository names objects by another hash than SHA-1
+	blind    bool     // git cannot open the repository: repo is a sidecar that stands for it
 }
 
 func newGit(repo state.Repo) *git {
@@ -42,6 +46,9 @@ func newGit(repo state.Repo) *git {
 // run returns what git prints. With index, git uses that file as its index.
 func (g *git) run(ctx context.Context, index string, stdin io.Reader, args ...string) ([]byte, error) {
 	var out bytes.Buffer
+	for _, file := range g.includes {
+		args = append([]string{"-c", "include.path=" + file}, args...)
+	}
 	spec := proc.Spec{
 		// Hooks never run, and nothing of the user's may refuse or watch: fsmonitor, safecrlf.
 		Argv: append([]string{"git", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.safecrlf=false",
@@ -52,7 +59,7 @@ func (g *git) run(ctx context.Context, index string, stdin io.Reader, args ...st
 		spec.Env = append(slices.Clone(g.env), "GIT_INDEX_FILE="+index)
 	}
 	if _, err := proc.Run(ctx, spec); err != nil {
-		return nil, fmt.Errorf("git %s: %w", args[0], err)
+		return nil, fmt.Errorf("git %s: %w", args[2*len(g.includes)], err)
 	}
 	return out.Bytes(), nil
 }
@@ -147,15 +154,22 @@ func (c *settings) path(key, unset string) string {
 	return v
 }
 
-func (c *settings) supported() error {
-	if f := c.values["extensions.objectformat"]; f != "" && !strings.EqualFold(f, "sha1") {
-		return fmt.Errorf("%w: its object format is %s", ErrUnsupported, f)
+// partial tells whether git can fetch objects that are not here
+// (gitrepository-layout(5), partial clone).
+func (c *settings) partial() bool {
+	if c.values["extensions.partialclone"] != "" {
+		return true
 	}
-	if f := c.values["extensions.refstorage"]; f != "" && !strings.EqualFold(f, "files") {
-		return fmt.Errorf("%w: its refs are stored as %s", ErrUnsupported, f)
+	for key := range c.values {
+		if strings.HasPrefix(key, "remote.") && strings.HasSuffix(key, ".promisor") {
+			return true
+		}
 	}
-	return nil
+	return false
 }
+
+// sortedKeys are the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // xdgFile is a file of git's in the user's configuration folder, "" if none is known.
 func xdgFile(name string) string {

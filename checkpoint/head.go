@@ -10,8 +10,15 @@ import (
 )
 
 // headCommit resolves the HEAD of a git folder. It returns the zero hash for
-// an unborn branch, and for a folder that is no repository.
+// an unborn branch, for a folder that is no repository, and for one whose commits are not named by SHA-1.
 func headCommit(gitDir, commonDir string) (plumbing.Hash, error) {
+	name, err := headName(gitDir, commonDir)
+	h, _ := parseHash(name)
+	return h, err
+}
+
+// headName is headCommit for any kind of hash; "" for none.
+func headName(gitDir, commonDir string) (string, error) {
 	name := "HEAD"
 	for range 5 { // git gives up on longer chains of symbolic refs, too
 		dir := commonDir
@@ -20,23 +27,25 @@ func headCommit(gitDir, commonDir string) (plumbing.Hash, error) {
 		}
 		text, err := readOptional(filepath.Join(dir, name))
 		if err != nil && !isDirError(err) {
-			return plumbing.ZeroHash, err
+			return "", err
 		}
 		line := strings.TrimSpace(string(text))
 		if target, ok := strings.CutPrefix(line, "ref:"); ok {
 			name = strings.TrimSpace(target)
 			if !strings.HasPrefix(name, "refs/") || strings.Contains(name, "..") {
-				return plumbing.ZeroHash, nil
+				return "", nil
 			}
 			continue
 		}
 		if line != "" {
-			h, _ := parseHash(line)
-			return h, nil
+			if !isHash(line) {
+				return "", nil
+			}
+			return line, nil
 		}
-		return packedRef(commonDir, name)
+		return packedName(commonDir, name)
 	}
-	return plumbing.ZeroHash, nil
+	return "", nil
 }
 
 // A nested is a repository found at a folder inside the worktree.
@@ -92,8 +101,7 @@ func validHead(path string) bool {
 	if target, ok := strings.CutPrefix(string(b), "ref:"); ok {
 		return strings.HasPrefix(strings.TrimLeft(target, " \t"), "refs/")
 	}
-	_, ok := parseHash(strings.TrimSpace(string(b)))
-	return ok
+	return isHash(strings.TrimSpace(string(b)))
 }
 
 func isDir(path string) bool {
@@ -105,6 +113,11 @@ func isDir(path string) bool {
 func isDirError(err error) bool {
 	var pe *os.PathError
 	return errors.As(err, &pe) && pe.Op == "read"
+}
+
+// isHash tells whether s is the name of an object, by SHA-1 or SHA-256.
+func isHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // parseHash reads 40 lower-case hexadecimal digits.

@@ -20,6 +20,7 @@ type index struct {
 	entries []indexEntry
 	mtime   int64 // of the file, in nanoseconds; 0: the entries have no stat data
 	stamp   string
+	aliases map[plumbing.Hash]string // see alias
 }
 
 type indexEntry struct {
@@ -53,7 +54,11 @@ func (g *git) loadIndex(ctx context.Context, path string) (*index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading index: %w", err)
 	}
-	x, err := parseIndex(data)
+	var x *index
+	err = errIndexFormat // also if it has other hashes than ours
+	if !g.longHash {
+		x, err = parseIndex(data)
+	}
 	if errors.Is(err, errIndexFormat) {
 		x, err = g.listIndex(ctx)
 	}
@@ -170,6 +175,9 @@ func varint(b []byte) (value, n int) {
 
 // listIndex asks git for the entries, without stat data.
 func (g *git) listIndex(ctx context.Context) (*index, error) {
+	if g.blind {
+		return nil, errors.New("the git of this machine cannot open this repository")
+	}
 	out, err := g.run(ctx, "", nil, "ls-files", "-z", "-s", "-t")
 	if err != nil {
 		return nil, err
@@ -187,6 +195,9 @@ func (g *git) listIndex(ctx context.Context) (*index, error) {
 		mode, err1 := strconv.ParseUint(f[1], 8, 32)
 		stage, err2 := strconv.ParseUint(f[3], 10, 8)
 		hash, ok := parseHash(f[2])
+		if isHash(f[2]) && !ok {
+			hash, ok = x.alias(f[2]), true
+		}
 		if err1 != nil || err2 != nil || !ok {
 			return nil, fmt.Errorf("git ls-files printed %q", line)
 		}

@@ -54,16 +54,23 @@ func (s *Store) Worktree(ctx context.Context) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("looking at worktree %s: %w", s.repo.Root, err)
 	}
+	// Git may be asked to read them.
+	if err := errors.Join(s.odb.sync(), s.odb.settle()); err != nil {
+		return Checkpoint{}, fmt.Errorf("looking at worktree %s: %w", s.repo.Root, err)
+	}
 	return Checkpoint{Tree: snap.tree.String(), Ref: s.opts.Ref, Time: s.opts.Now().UTC().Truncate(time.Second)}, nil
 }
 
 // commit puts a snapshot at the head of the chain ref. Of r, the caller sets
 // meta, restored and before.
-func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record) (*record, error) {
-	var err error
+func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record) (_ *record, err error) {
+	defer func() { err = errors.Join(err, s.odb.settle()) }()
 	r.tree, r.time = snap.tree, s.opts.Now().UTC().Truncate(time.Second)
-	if r.head, err = headCommit(s.repo.GitDir, s.repo.CommonDir); err != nil {
-		return nil, fmt.Errorf("reading HEAD: %w", err)
+	if r.time.Unix() < 0 { // git has no dates before 1970
+		r.time = time.Unix(0, 0).UTC()
+	}
+	if r.head, r.headName, err = s.head(ctx); err != nil {
+		return nil, err
 	}
 	if r.side, err = s.odb.writeSide(snap.saved()); err != nil {
 		return nil, err
@@ -119,7 +126,7 @@ func (s *Store) append(ctx context.Context, ref string, r *record) error {
 	if err := s.odb.sync(); err != nil {
 		return err
 	}
-	return moveRef(ctx, s.repo.CommonDir, refMove{name: ref, old: old, next: r.hash})
+	return s.moveRef(ctx, refMove{name: ref, old: old, next: r.hash})
 }
 
 // saved is the snapshot as a restore sees it.
@@ -127,11 +134,13 @@ func (snap *snapshot) saved() saved {
 	return saved{tree: snap.tree, raw: snap.root.rawHashes(), skipped: snap.report.Skipped}
 }
 
-// Close writes the stat cache, if there is a folder for it. The Store can
-// still be used.
+// Close writes the stat cache, if there is a folder for it, and drops objects
+// that no checkpoint holds. The Store can still be used.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.odb.discard()
+	s.odb.read.close()
 	if s.last == nil {
 		return nil
 	}

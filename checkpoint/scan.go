@@ -37,9 +37,8 @@ type scan struct {
 	active  int
 	err     error
 	report  Report
-	hidden  []string   // on disk or not, git's index decides about these (skip-worktree)
-	convert []pending  // contents that git may convert
-	bigRead sync.Mutex // one large file in memory at a time
+	hidden  []string  // on disk or not, git's index decides about these (skip-worktree)
+	convert []pending // contents that git may convert
 }
 
 // scanInput is what a scan needs to know.
@@ -52,10 +51,11 @@ type scanInput struct {
 	old        *node
 	odb        *objects
 	cap        int64
-	seed       bool              // the index vouches for contents
-	skew       time.Duration     // the file system's clock minus ours, if behind
-	forced     map[string]bool   // paths that count as tracked; their parents map to false
-	hiddenFile map[string][]byte // .gitignore and .gitattributes that only the index has
+	seed       bool                                                   // the index vouches for contents
+	skew       time.Duration                                          // the file system's clock minus ours, if behind
+	forced     map[string]bool                                        // paths that count as tracked; their parents map to false
+	adopt      func(ctx context.Context, paths map[string]bool) error // copies the index's contents of paths to the store; nil: it has them
+	hiddenFile map[string][]byte                                      // .gitignore and .gitattributes that only the index has
 }
 
 // A task is one folder to read.

@@ -32,12 +32,15 @@ func (s *Store) take(ctx context.Context, forced map[string]bool) (*snapshot, er
 	if s.conf, err = s.git.fresh(ctx, s.conf); err != nil {
 		return nil, err
 	}
-	if err := s.conf.supported(); err != nil {
-		return nil, err
-	}
 	in := scanInput{path: s.repo.Root, conf: s.conf, odb: s.odb, cap: s.opts.SizeCap, forced: forced, skew: s.skew()}
 	if in.index, err = s.git.loadIndex(ctx, filepath.Join(s.repo.GitDir, "index")); err != nil {
 		return nil, err
+	}
+	if s.where.Sidecar {
+		if err := s.adoptIndex(ctx, in.index); err != nil {
+			return nil, err
+		}
+		in.adopt = func(ctx context.Context, paths map[string]bool) error { return s.importPaths(ctx, in.index, paths) }
 	}
 	if in.outside, err = s.outsideRules(); err != nil {
 		return nil, err
@@ -60,7 +63,11 @@ func (s *Store) take(ctx context.Context, forced map[string]bool) (*snapshot, er
 	if err != nil {
 		return nil, err
 	}
-	if err := sc.convertAll(ctx, s.git, filepath.Join(s.dir, "convert.index")); err != nil {
+	converter, err := s.converter()
+	if err != nil {
+		return nil, err
+	}
+	if err := sc.convertAll(ctx, converter, filepath.Join(s.dir, "convert.index")); err != nil {
 		return nil, err
 	}
 	if err := root.finish(in.old, s.odb); err != nil {
@@ -182,6 +189,9 @@ func (s *Store) onChain(head, commit plumbing.Hash) (bool, error) {
 		c, err := s.record(head)
 		if err != nil {
 			return false, err
+		}
+		if c.wasCommit(commit) {
+			return true, nil
 		}
 		head = c.previous
 	}

@@ -12,9 +12,15 @@ import (
 	"time"
 )
 
-// steps is how far a randomized test goes: n, or what CHECKPOINT_TEST_STEPS says.
+// soakSteps is how far a randomized test goes with MUNTIN_SOAK=1.
+const soakSteps = 200
+
+// steps is how far a randomized test goes: n, or soakSteps, or what CHECKPOINT_TEST_STEPS says.
 func steps(t *testing.T, n int) int {
 	t.Helper()
+	if os.Getenv("MUNTIN_SOAK") == "1" {
+		n = soakSteps
+	}
 	if v := os.Getenv("CHECKPOINT_TEST_STEPS"); v != "" {
 		m, err := strconv.Atoi(v)
 		if err != nil {
@@ -119,7 +125,7 @@ func (w *walker) restore(s *Store) {
 			w.t.Errorf("%q was changed and is not in the report", p)
 		}
 	}
-	if w.rand.IntN(2) == 0 {
+	if w.rand.IntN(2) == 0 || rep.Now.ID == 0 {
 		return
 	}
 	undone, err := s.Undo(ctx)
