@@ -117,4 +117,3 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 }
-
