@@ -14,8 +14,14 @@
 // devices, and names that git refuses. A restore never touches what was left out.
 //
 // Index, HEAD, branches, stash, configuration, hooks and the modification
-// times of files are never touched. The package keeps its lock and its
+// times of files are never touched. The package keeps its locks and its
 // journal in the folder "muntin" of the git folder.
+//
+// Checkpoints are kept in the worktree's own repository, so that a clone
+// to another disk or a backup has them, and git's gc knows them. Where that
+// cannot be (objects named by SHA-256, refs in a reftable, a read-only
+// repository, none at all) they are in a sidecar: a bare repository in the
+// state folder, complete in itself. Store.Where tells which and why.
 package checkpoint
 
 import (
@@ -95,7 +101,7 @@ type Checkpoint struct {
 	Head   string    `json:"head,omitempty"` // HEAD's commit at that moment
 	Time   time.Time `json:"time"`           // whole seconds
 	Meta
-	Files    int    `json:"files"`              // paths that differ from the checkpoint before; from HEAD for the first
+	Files    int    `json:"files"`              // paths that differ from the checkpoint before; for the first from HEAD, in a sidecar all
 	Restored string `json:"restored,omitempty"` // CauseRestored, CauseUndo: the commit that was restored
 	Before   string `json:"before,omitempty"`   // CauseRestored: the commit of the state before the restore
 	Step     Step   `json:"step,omitempty"`     // CauseRestored: whether it was an undo or a redo

@@ -89,6 +89,13 @@ func TestMaintain(t *testing.T) {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	whole(r, s, 2*foldFrom+4)
+	// Where nothing may be deleted, nothing is.
+	saveMany(r, s, foldFrom)
+	r.git("config", "core.repositoryFormatVersion", "1")
+	r.git("config", "extensions.preciousObjects", "true")
+	if rep, err := r.open(Options{}).Maintain(t.Context()); err != nil || rep.Folded != 0 || rep.Why == "" {
+		t.Errorf("precious objects: %+v, %v", rep, err)
+	}
 }
 
 func TestSmallPacks(t *testing.T) {

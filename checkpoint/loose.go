@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
 )
 
 // maxInMemory is the size from which on blobs are streamed, in bytes.
@@ -58,26 +59,41 @@ func loosePath(objects string, h plumbing.Hash) string {
 // readLoose reads a loose object. big: blobs over maxInMemory may be left for
 // streaming. Without an object, the error matches fs.ErrNotExist.
 func (r *packReader) readLoose(path string, big bool) (*object, error) {
-	f, err := os.Open(path)
+	// Plain calls: os.Open would ask the poller about every one of thousands of small files.
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer f.Close()
-	in, kind, size, err := r.looseHeader(f)
+	defer unix.Close(fd)
+	in, kind, size, err := r.looseHeader(&fdReader{fd: fd})
 	if err != nil {
 		return nil, err
 	}
 	if big && size > maxInMemory && kind == plumbing.BlobObject {
 		return &object{kind: kind, size: size, open: func() (io.ReadCloser, error) { return openLoose(path) }}, nil
 	}
-	content := make([]byte, size)
-	if _, err := io.ReadFull(in, content); err != nil {
+	content, err := readSized(in, size)
+	if err != nil {
 		return nil, fmt.Errorf("inflating: %w", err)
 	}
 	if n, err := in.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		return nil, errors.New("longer than it says, or its checksum is wrong")
 	}
 	return &object{kind: kind, size: size, content: content}, nil
+}
+
+// fdReader reads from a file descriptor.
+type fdReader struct{ fd int }
+
+func (f *fdReader) Read(p []byte) (int, error) {
+	n, err := retry(func() (int, error) { return unix.Read(f.fd, p) })
+	switch {
+	case err != nil:
+		return 0, err
+	case n == 0 && len(p) > 0:
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 // looseHeader reads "kind size\0" with the reader's own inflater.

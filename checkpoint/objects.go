@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -245,8 +246,16 @@ func (o *objects) size(h plumbing.Hash, packed map[*pack]map[plumbing.Hash]int64
 	return packed[p][h]
 }
 
-// readAll reads r, which has size bytes.
+// readSized reads size bytes. It believes a large size only as far as there
+// are bytes: it may come from a broken file.
 func readSized(r io.Reader, size int64) ([]byte, error) {
+	if size > maxInMemory {
+		var b bytes.Buffer
+		if n, err := io.CopyN(&b, r, size); err != nil {
+			return nil, fmt.Errorf("%d of %d bytes: %w", n, size, err)
+		}
+		return b.Bytes(), nil
+	}
 	b := make([]byte, size)
 	_, err := io.ReadFull(r, b)
 	return b, err

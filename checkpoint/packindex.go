@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"sort"
 
@@ -20,6 +21,7 @@ import (
 type packIndex struct {
 	data  []byte
 	count int
+	unmap runtime.Cleanup // for stores that nobody closes
 }
 
 const (
@@ -48,6 +50,7 @@ func openPackIndex(path string) (*packIndex, error) {
 	if err != nil {
 		return nil, errors.Join(err, unix.Munmap(data))
 	}
+	x.unmap = runtime.AddCleanup(x, func(data []byte) { _ = unix.Munmap(data) }, data)
 	return x, nil
 }
 
@@ -75,7 +78,11 @@ func newPackIndex(data []byte) (*packIndex, error) {
 	return x, nil
 }
 
-func (x *packIndex) close() { _ = unix.Munmap(x.data) }
+func (x *packIndex) close() {
+	x.unmap.Stop()
+	_ = unix.Munmap(x.data) // it was only read
+	x.data, x.count = nil, 0
+}
 
 func (x *packIndex) hash(i int) []byte { return x.data[idxHeader+i*20:][:20] }
 

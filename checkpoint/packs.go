@@ -24,6 +24,7 @@ type packReader struct {
 	folders []string         // objects folders, the repository's own first
 	packs   []*pack          // the youngest first; nil until wanted
 	listed  map[string]stamp // the pack folders as they were listed
+	inPacks bool             // the last object was in a pack
 	in      *bufio.Reader    // of what is inflated
 	z       io.ReadCloser    // the inflater; both are used again and again
 	bases   map[baseKey]*object
@@ -114,6 +115,12 @@ func (r *packReader) has(h plumbing.Hash) bool {
 // get reads an object. The error matches plumbing.ErrObjectNotFound when
 // there is none. big: blobs over maxInMemory are not read but can be streamed.
 func (r *packReader) get(h plumbing.Hash, big bool) (*object, error) {
+	// What is read one after the other mostly lies together.
+	if r.inPacks && r.packs != nil {
+		if obj, err := r.getPacked(h, big); obj != nil {
+			return obj, err
+		}
+	}
 	for _, folder := range r.folders {
 		obj, err := r.readLoose(loosePath(folder, h), big)
 		if errors.Is(err, os.ErrNotExist) {
@@ -122,8 +129,15 @@ func (r *packReader) get(h plumbing.Hash, big bool) (*object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("loose object %s: %w", h, err)
 		}
+		r.inPacks = false
 		return obj, nil
 	}
+	obj, err := r.getPacked(h, big)
+	r.inPacks = err == nil
+	return obj, err
+}
+
+func (r *packReader) getPacked(h plumbing.Hash, big bool) (*object, error) {
 	p, offset, err := r.find(h)
 	if err != nil {
 		return nil, err
@@ -145,7 +159,7 @@ func (r *packReader) find(h plumbing.Hash) (*pack, int64, error) {
 			return nil, 0, err
 		}
 	}
-	for _, p := range r.packs {
+	for i, p := range r.packs {
 		if !p.open() {
 			continue
 		}
@@ -154,6 +168,7 @@ func (r *packReader) find(h plumbing.Hash) (*pack, int64, error) {
 			return nil, 0, fmt.Errorf("looking into %s: %w", p.path, err)
 		}
 		if ok {
+			r.packs[0], r.packs[i] = p, r.packs[0] // the next one is likely to be there, too
 			return p, offset, nil
 		}
 	}
@@ -277,8 +292,8 @@ func (r *packReader) read(p *pack, offset int64, o readOptions) (*object, error)
 	if err != nil {
 		return nil, err
 	}
-	content := make([]byte, h.size)
-	if _, err := io.ReadFull(z, content); err != nil {
+	content, err := readSized(z, h.size)
+	if err != nil {
 		return nil, fmt.Errorf("inflating: %w", err)
 	}
 	obj := &object{kind: h.kind, size: h.size, content: content}

@@ -142,8 +142,8 @@ func TestSidecarOfSHA256(t *testing.T) {
 	if _, err := r.try(nil, "init", "-q", "--object-format=sha256"); err != nil {
 		t.Skip("this git knows no SHA-256")
 	}
-	same := newRepo(t) // the same worktree in a SHA-1 repository is the oracle
-	for _, r := range []*repo{r, same} {
+	twin := newRepo(t) // the same worktree in a SHA-1 repository is the oracle
+	for _, r := range []*repo{r, twin} {
 		r.git("config", "filter.up.clean", "tr a-z A-Z")
 		r.git("config", "filter.up.smudge", "tr A-Z a-z")
 		r.write(".gitattributes", "*.up filter=up\na text\n")
@@ -165,7 +165,7 @@ func TestSidecarOfSHA256(t *testing.T) {
 		t.Fatalf("%+v", w)
 	}
 	c, _ := r.save(s, Meta{Cause: CauseStart})
-	if want := same.oracle(); c.Tree != want {
+	if want := twin.oracle(); c.Tree != want {
 		t.Fatalf("tree %s, want %s", c.Tree, want)
 	}
 	if head := r.git("rev-parse", "HEAD"); c.Head != head {
@@ -186,6 +186,14 @@ func TestSidecarOfSHA256(t *testing.T) {
 		t.Errorf("a linked worktree has another store: %+v", other.Where())
 	}
 	linked.save(other, Meta{})
+	if birth(r.path(".git")) == 0 {
+		t.Skip("this file system does not tell when a folder was made")
+	}
+	moved := &repo{t: t, dir: r.dir + "-moved"}
+	must(r, os.Rename(r.dir, moved.dir))
+	if got := ids(t, moved.open(Options{})); !same(got, 5, 4, 3, 2, 1) {
+		t.Errorf("after a move: %v", got)
+	}
 }
 
 // TestSidecarOfReftable opens a repository whose refs this git may not know.

@@ -182,6 +182,7 @@ func TestBigFile(t *testing.T) { //nolint:paralleltest // it measures the heap o
 	if peak > uint64(size)/2 {
 		t.Errorf("saving %d bytes took %d of heap", size, peak)
 	}
+	t.Logf("saving %d bytes took %d of heap", size, peak)
 	first, err := s.Find(t.Context(), "#1")
 	must(r, err)
 	if first.Tree != r.oracle() {
@@ -197,6 +198,7 @@ func TestBigFile(t *testing.T) { //nolint:paralleltest // it measures the heap o
 	if peak > uint64(size)/2 {
 		t.Errorf("restoring %d bytes took %d of heap", size, peak)
 	}
+	t.Logf("restoring %d bytes took %d of heap", size, peak)
 	if info, err := os.Stat(r.path("big")); err != nil || info.Size() != size {
 		t.Errorf("restored %v, %v", info, err)
 	}
