@@ -61,6 +61,7 @@ type Options struct {
 	CacheDir string           // folder for the stat cache; "" keeps it in memory
 	SizeCap  int64            // bytes; larger files are left out and reported; 0: DefaultSizeCap
 	Now      func() time.Time // nil: time.Now
+	Watcher  Watcher          // of the worktree, for this Store alone; nil: every snapshot looks everywhere
 }
 
 // Meta is what the caller knows about a checkpoint. All of it is kept in the
@@ -101,6 +102,7 @@ type Report struct {
 	Skipped     []PathNote `json:"skipped,omitempty"`     // not in the checkpoint
 	Unstable    []PathNote `json:"unstable,omitempty"`    // changed while they were read; one state of them was saved
 	Unconverted []PathNote `json:"unconverted,omitempty"` // saved as they are on disk because git's conversion failed
+	Unwatched   string     `json:"unwatched,omitempty"`   // why the watcher does not see every folder; snapshots look everywhere then
 }
 
 // A Store saves and restores one worktree on one chain. Its methods may be
@@ -112,10 +114,14 @@ type Store struct {
 	dir  string // <gitdir>/muntin: lock, journal
 	git  *git
 
-	mu   sync.Mutex // guards what follows; held for the whole of a method
-	odb  *objects
-	conf *settings
-	last *snapshot // of the newest checkpoint saved or loaded; nil if not known
+	mu     sync.Mutex // guards what follows; held for the whole of a method
+	odb    *objects
+	conf   *settings
+	last   *snapshot // of the newest checkpoint saved or loaded; nil if not known
+	cached *snapshot // what the cache file holds, if this Store wrote it
+
+	news    []answer // the watcher's newest answers
+	answers int      // how many it gave
 }
 
 // Open opens the worktree's repository and finishes an interrupted restore.
