@@ -37,8 +37,10 @@ func (s *scan) visit(t *task, r *reader) ([]*task, error) {
 	}
 	deep, dirty := s.dirty[t.path]
 	t.full = t.full || deep
-	if s.dirty != nil && !t.full && !dirty && t.old != nil && !t.old.again {
-		return s.pass(t), nil
+	if s.dirty != nil && !t.full && !dirty {
+		if subs, ok := s.pass(t); ok {
+			return subs, nil
+		}
 	}
 	if s.watcher != nil {
 		// Before the folder is read: what changes from now on is either read or reported.
@@ -71,10 +73,18 @@ func (s *scan) unwatched(err error) {
 }
 
 // pass goes through a folder in which nothing changed on the way to others.
-func (s *scan) pass(t *task) []*task {
-	t.node, t.ignored = t.old, t.old.ignored
+func (s *scan) pass(t *task) ([]*task, bool) {
+	if t.old == nil || t.old.again || t.old.ignored != t.ignored {
+		return nil, false
+	}
+	outer := *t
 	s.enter(t, t.old.rules)
-	return s.subfolders(t)
+	if t.sig != t.old.scope || t.attrs.sig != t.old.attrs {
+		*t = outer // the rules from outside the worktree changed
+		return nil, false
+	}
+	t.node = t.old
+	return s.subfolders(t), true
 }
 
 // subfolders are the tasks for the subfolders of a folder whose names are

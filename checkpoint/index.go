@@ -298,16 +298,8 @@ func (x *index) hasBelow(in span, dir string) bool {
 func (x *index) changed(y *index) map[string]bool {
 	dirs := map[string]bool{}
 	mark := func(file []byte) {
-		for dir := string(file); dir != "."; {
-			dir = path.Dir(dir)
-			name := dir
-			if name == "." {
-				name = ""
-			}
-			if dirs[name] {
-				return
-			}
-			dirs[name] = true
+		for at, dir := string(file), parent(string(file)); at != "" && !dirs[dir]; at, dir = dir, parent(dir) {
+			dirs[dir] = true
 		}
 	}
 	i, j := 0, 0

@@ -129,20 +129,24 @@ func (s *Store) aim(ctx context.Context, in *scanInput, base, snap *snapshot) er
 		return nil
 	}
 	for dir := range in.relist {
-		dirty[dir] = dirty[dir] || false
+		dirty[dir] = dirty[dir] // what was true stays true
 	}
 	in.dirty, in.above = dirty, map[string]bool{}
 	for dir := range dirty {
-		for dir != "" && !in.above[dir] {
-			dir = path.Dir(dir)
-			if dir == "." {
-				dir = ""
-			}
-			in.above[dir] = true
+		for up := parent(dir); dir != "" && !in.above[up]; dir, up = up, parent(up) {
+			in.above[up] = true
 		}
 	}
 	snap.partial = base.partial + 1
 	return nil
+}
+
+// parent is the folder above a path, "" for the root.
+func parent(name string) string {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		return name[:i]
+	}
+	return ""
 }
 
 // basis is a number that is another one if files must be judged anew.
