@@ -335,14 +335,17 @@ func (x *index) changed(y *index) map[string]bool {
 // same tells that two entries of one path hold the same, whatever their stat data.
 func (x *index) same(i int, y *index, j int) bool {
 	a, b := x.data[x.at[i]:], y.data[y.at[j]:]
-	flags := binary.BigEndian.Uint16(a[60:])
-	if flags&(flagExtended|flagStages) != binary.BigEndian.Uint16(b[60:])&(flagExtended|flagStages) {
-		return false
+	return bytes.Equal(a[24:28], b[24:28]) && bytes.Equal(a[40:60], b[40:60]) && extra(a) == extra(b)
+}
+
+// extra is the stage of an entry and its extended flags.
+func extra(entry []byte) uint32 {
+	flags := binary.BigEndian.Uint16(entry[60:])
+	e := uint32(flags&flagStages) << 16
+	if flags&flagExtended != 0 {
+		e |= uint32(binary.BigEndian.Uint16(entry[entryHead:]))
 	}
-	if flags&flagExtended != 0 && !bytes.Equal(a[entryHead:entryHead+2], b[entryHead:entryHead+2]) {
-		return false
-	}
-	return bytes.Equal(a[24:28], b[24:28]) && bytes.Equal(a[40:60], b[40:60])
+	return e
 }
 
 // varint reads git's offset encoding. n is 0 if b is cut short or the number
