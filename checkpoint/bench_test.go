@@ -46,10 +46,12 @@ func benchSizes(b *testing.B, run func(b *testing.B, r *repo, n, k int)) {
 		sizes = append(sizes, 100_000)
 	}
 	for _, n := range sizes {
-		r := benchRepo(b, n)
-		for _, k := range []int{1, 10, 1000} {
-			b.Run(fmt.Sprintf("files=%d/changed=%d", n, k), func(b *testing.B) { run(b, r, n, k) })
-		}
+		b.Run(fmt.Sprintf("files=%d", n), func(b *testing.B) {
+			r := benchRepo(b, n)
+			for _, k := range []int{1, 10, 1000} {
+				b.Run(fmt.Sprintf("changed=%d", k), func(b *testing.B) { run(b, r, n, k) })
+			}
+		})
 	}
 }
 

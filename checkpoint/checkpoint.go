@@ -61,7 +61,9 @@ type Options struct {
 	CacheDir string           // folder for the stat cache; "" keeps it in memory
 	SizeCap  int64            // bytes; larger files are left out and reported; 0: DefaultSizeCap
 	Now      func() time.Time // nil: time.Now
-	Watcher  Watcher          // of the worktree, for this Store alone; nil: every snapshot looks everywhere
+
+	Watcher   Watcher // of the worktree, for this Store alone; nil: every snapshot looks everywhere
+	WatchFrom int     // number of tracked files from which on the watcher is used
 }
 
 // Meta is what the caller knows about a checkpoint. All of it is kept in the

@@ -105,8 +105,8 @@ func (s *Store) scanInput(ctx context.Context, base *snapshot) (in scanInput, er
 
 // aim tells the scan where it must look, as far as that is known.
 func (s *Store) aim(ctx context.Context, in *scanInput, base, snap *snapshot) error {
-	in.watcher = s.opts.Watcher
-	if in.watcher != nil {
+	if s.opts.Watcher != nil && len(in.index.at) >= s.opts.WatchFrom {
+		in.watcher = s.opts.Watcher
 		if err := s.drain(ctx); err != nil {
 			return err
 		}
