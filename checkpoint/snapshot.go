@@ -129,7 +129,9 @@ func (s *Store) aim(ctx context.Context, in *scanInput, base, snap *snapshot) er
 		return nil
 	}
 	for dir := range in.relist {
-		dirty[dir] = dirty[dir] // what was true stays true
+		if _, known := dirty[dir]; !known {
+			dirty[dir] = false
+		}
 	}
 	in.dirty, in.above = dirty, map[string]bool{}
 	for dir := range dirty {
