@@ -115,7 +115,7 @@ func (s *scan) keep(t *task, fd int, key statKey, r *reader) ([]*task, bool) {
 	}
 	var ru *rules
 	if old.rules != nil {
-		ru = s.readRules(t, fd, r, old.rules)
+		ru = s.readRules(fd, r, old.rules)
 	}
 	outer := *t
 	s.enter(t, ru)
@@ -187,7 +187,7 @@ func (s *scan) list(t *task, fd int, key statKey, r *reader) ([]*task, error) {
 	if t.old != nil {
 		had = t.old.rules
 	}
-	t.node.rules = s.findRules(t, fd, r, had)
+	t.node.rules = s.findRules(fd, r, had)
 	s.enter(t, t.node.rules)
 	t.node.scope, t.node.attrs, t.node.ignored = t.sig, t.attrs.sig, t.ignored
 	c := contents{task: t, dir: fd, tracked: tracked, old: t.old}

@@ -27,7 +27,7 @@ type ruleFile struct {
 }
 
 // findRules reads the rule files among the names of a folder.
-func (s *scan) findRules(t *task, fd int, r *reader, old *rules) *rules {
+func (s *scan) findRules(fd int, r *reader, old *rules) *rules {
 	want := rules{}
 	if old != nil {
 		want = *old
@@ -38,9 +38,9 @@ func (s *scan) findRules(t *task, fd int, r *reader, old *rules) *rules {
 	case want == rules{}:
 		return nil
 	case old != nil && want == *old:
-		return s.readRules(t, fd, r, old)
+		return s.readRules(fd, r, old)
 	}
-	return s.readRules(t, fd, r, &want)
+	return s.readRules(fd, r, &want)
 }
 
 // as is f if the file is there, known or not, else nothing.
@@ -54,8 +54,8 @@ func (f ruleFile) as(there bool) ruleFile {
 
 // readRules reads a folder's rule files again if they are not as they were.
 // It returns old itself if nothing changed.
-func (s *scan) readRules(t *task, fd int, r *reader, old *rules) *rules {
-	now := rules{ignore: s.readRule(t, fd, r, ignoreName, old.ignore), attrs: s.readRule(t, fd, r, attrsName, old.attrs)}
+func (s *scan) readRules(fd int, r *reader, old *rules) *rules {
+	now := rules{ignore: s.readRule(fd, r, ignoreName, old.ignore), attrs: s.readRule(fd, r, attrsName, old.attrs)}
 	if now == *old {
 		return old
 	}
@@ -64,7 +64,7 @@ func (s *scan) readRules(t *task, fd int, r *reader, old *rules) *rules {
 
 // readRule reads a rule file of an open folder. Symlinks are not followed,
 // as in git. Unreadable rules are no rules, as in git; the file itself is reported.
-func (s *scan) readRule(t *task, fd int, r *reader, name string, old ruleFile) ruleFile {
+func (s *scan) readRule(fd int, r *reader, name string, old ruleFile) ruleFile {
 	if !old.there {
 		return old
 	}
