@@ -35,6 +35,7 @@ type reader struct {
 	dirents []byte
 	path    []byte
 	listing listing
+	start   time.Time // when the worker came to its folder
 }
 
 // read makes the entry of a file or symlink: from the last snapshot if it is
@@ -56,7 +57,7 @@ func (s *scan) read(f *file, r *reader) (ent, bool) {
 		e.hash, e.raw = f.old.hash, f.old.raw
 		return e, true
 	}
-	e.racy = s.isRacy(key)
+	e.racy = s.isRacy(key, r.start)
 	clean := s.index.clean(f.tracked, key, s.conf.fileMode)
 	switch {
 	case over:
@@ -124,8 +125,9 @@ func (s *scan) mode(key statKey, tracked *indexEntry) uint32 {
 }
 
 // isRacy tells that the file may change after this look without a new stamp.
-func (s *scan) isRacy(key statKey) bool {
-	limit := s.now().Add(s.skew - tick).UnixNano()
+// at is a moment before the look: afterwards may be much later on a busy machine.
+func (s *scan) isRacy(key statKey, at time.Time) bool {
+	limit := at.Add(s.skew - tick).UnixNano()
 	return max(key.mtime, key.ctime) >= limit
 }
 
@@ -223,11 +225,12 @@ func (s *scan) content(f *file, e *ent, r *reader) (content []byte, stable bool,
 	}
 	for range readTries {
 		var before, after statKey
+		at := s.now()
 		content, before, after, err = r.file(f.dir, f.name, s.cap)
 		if err != nil {
 			return nil, false, err
 		}
-		e.stat, e.racy = before, s.isRacy(before)
+		e.stat, e.racy = before, s.isRacy(before, at)
 		if before == after && int64(len(content)) == after.size {
 			return content, true, nil
 		}

@@ -48,6 +48,7 @@ func (s *scan) visit(t *task, r *reader) ([]*task, error) {
 			s.unwatched(err)
 		}
 	}
+	r.start = s.now()
 	fd, err := openDir(s.root, t.path)
 	if err != nil {
 		return nil, s.folderError(t, err)
@@ -164,7 +165,7 @@ func (s *scan) reread(t *task, fd, i int, r *reader) bool {
 
 // list reads a folder's names and decides about each.
 func (s *scan) list(t *task, fd int, key statKey, r *reader) ([]*task, error) {
-	racy := s.isRacy(key)
+	racy := s.isRacy(key, r.start)
 	l, err := r.list(fd)
 	if err != nil {
 		return nil, s.folderError(t, err)

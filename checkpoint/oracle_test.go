@@ -50,6 +50,12 @@ func runOracle(t *testing.T, mode string, seed uint64, n int) {
 	}
 	s := w.open(opts)
 	partial := 0
+	defer func() {
+		if t.Failed() {
+			t.Logf("%d partial scans since a full one, hidden %q, skipped %v, unstable %v, news %v", s.last.partial, s.last.hidden, s.last.report.Skipped, s.last.report.Unstable, s.news)
+			t.Logf("on disk:\n%s", w.listing())
+		}
+	}()
 	for step := range n {
 		for range 1 + w.rand.IntN(6) {
 			w.step()
@@ -72,6 +78,19 @@ func runOracle(t *testing.T, mode string, seed uint64, n int) {
 		t.Errorf("only %d of %d snapshots rested on the watcher: %v", partial, n, s.last.report.Unwatched)
 	}
 	w.git("fsck", "--strict", "--no-dangling")
+}
+
+// listing is what is on disk at the root, and in what state git has it.
+func (w *hostile) listing() string {
+	list, err := os.ReadDir(w.dir)
+	must(w.repo, err)
+	var b strings.Builder
+	for _, d := range list {
+		info, err := d.Info()
+		fmt.Fprintf(&b, "%v %q %v\n", d.Type(), d.Name(), err == nil && info.ModTime().After(time.Now().Add(-time.Second)))
+	}
+	out, _ := w.try(nil, "status", "--short", "--ignored")
+	return b.String() + out
 }
 
 func newWatcher(r *repo) *watch.Watcher {

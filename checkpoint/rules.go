@@ -83,7 +83,7 @@ func (s *scan) readRule(fd int, r *reader, name string, old ruleFile) ruleFile {
 		now.racy = true
 		return now
 	}
-	now.stat, now.racy, now.sum = before, before != after || s.isRacy(before), sum(content)
+	now.stat, now.racy, now.sum = before, before != after || s.isRacy(before, r.start), sum(content)
 	if name == ignoreName {
 		now.list = ignore.Parse(content, s.conf.fold)
 	} else {
