@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,3 +32,22 @@ func birth(path string) int64 {
 
 // canSyncAll tells whether syncAll works here.
 const canSyncAll = false
+
+// readNames calls fn for each name in an open folder, in no order, without "." and "..".
+func readNames(dir int, _ []byte, fn func(name []byte, kind nameKind)) error {
+	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), "")
+	defer f.Close()
+	list, err := f.ReadDir(-1)
+	for _, d := range list {
+		kind := kindOther
+		if d.IsDir() {
+			kind = kindDir
+		}
+		fn([]byte(d.Name()), kind)
+	}
+	return err
+}

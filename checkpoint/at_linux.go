@@ -1,6 +1,8 @@
 package checkpoint
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"time"
 
@@ -35,3 +37,37 @@ func birth(path string) int64 {
 
 // canSyncAll tells whether syncAll works here.
 const canSyncAll = true
+
+// readNames calls fn for each name in an open folder, in no order, without "." and "..".
+func readNames(dir int, buf []byte, fn func(name []byte, kind nameKind)) error {
+	for {
+		n, err := unix.Getdents(dir, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n == 0 {
+			return err
+		}
+		for rest := buf[:n]; len(rest) > direntHead; { // struct linux_dirent64 of getdents64(2)
+			size := int(binary.NativeEndian.Uint16(rest[16:]))
+			if size <= direntHead || size > len(rest) {
+				return unix.EIO
+			}
+			name, _, _ := bytes.Cut(rest[direntHead:size], []byte{0})
+			kind := kindOther
+			switch rest[18] {
+			case unix.DT_DIR:
+				kind = kindDir
+			case unix.DT_UNKNOWN:
+				kind = kindUnknown
+			}
+			if string(name) != "." && string(name) != ".." {
+				fn(name, kind)
+			}
+			rest = rest[size:]
+		}
+	}
+}
+
+// direntHead is the size of a directory entry before its name.
+const direntHead = 19

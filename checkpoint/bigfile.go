@@ -19,10 +19,11 @@ func (s *scan) hashBig(f *file, e *ent) bool {
 	var err error
 	for range readTries {
 		var after statKey
+		at := s.now()
 		if e.hash, e.stat, after, err = s.stream(f); err != nil && !errors.Is(err, errSize) {
 			break
 		}
-		e.racy = s.isRacy(e.stat)
+		e.racy = s.isRacy(e.stat, at)
 		if stable = err == nil && after == e.stat; stable {
 			break
 		}
@@ -38,11 +39,11 @@ func (s *scan) hashBig(f *file, e *ent) bool {
 	}
 	if !stable {
 		e.racy = true
-		s.unstable(f.path, "changed while it was read")
+		s.unstable(f.path(), "changed while it was read")
 	}
 	if attrs := f.task.attrs; attrs.flags != 0 {
 		// Git looks at the content, which is not at hand.
-		p := pending{node: f.task.node, name: f.name, path: f.path, byContent: true}
+		p := pending{task: f.task, name: f.name, path: f.path(), byContent: true}
 		if f.tracked != nil {
 			p.tracked = f.tracked.hash
 		}
@@ -60,7 +61,7 @@ func (s *scan) stream(f *file) (h plumbing.Hash, before, after statKey, err erro
 	if err != nil {
 		return h, before, after, err
 	}
-	in := os.NewFile(uintptr(fd), f.path)
+	in := os.NewFile(uintptr(fd), f.path())
 	defer in.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

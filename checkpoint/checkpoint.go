@@ -77,6 +77,9 @@ type Options struct {
 	// Recovered is told what Open or another call did with a restore that a
 	// crash had interrupted, before it did its own work; nil: nobody is.
 	Recovered func(RestoreReport)
+
+	Watcher   Watcher // of the worktree, for this Store alone; nil: every snapshot looks everywhere
+	WatchFrom int     // number of tracked files from which on the watcher is used
 }
 
 // Meta is what the caller knows about a checkpoint. All of it is kept in the
@@ -118,6 +121,7 @@ type Report struct {
 	Skipped     []PathNote `json:"skipped,omitempty"`     // not in the checkpoint
 	Unstable    []PathNote `json:"unstable,omitempty"`    // changed while they were read; one state of them was saved
 	Unconverted []PathNote `json:"unconverted,omitempty"` // saved as they are on disk because git's conversion failed
+	Unwatched   string     `json:"unwatched,omitempty"`   // why the watcher does not see every folder; snapshots look everywhere then
 }
 
 // A Store saves and restores one worktree on one chain. Its methods may be
@@ -134,6 +138,10 @@ type Store struct {
 	imported map[string]plumbing.Hash // copies of the repository's objects in a sidecar, by their names there
 	conf     *settings
 	last     *snapshot // of the newest checkpoint saved or loaded; nil if not known
+	cached   *snapshot // what the cache file holds, if this Store wrote it
+
+	news    []answer // the watcher's newest answers
+	answers int      // how many it gave
 }
 
 // Open opens the worktree's checkpoints and finishes an interrupted restore.

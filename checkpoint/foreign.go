@@ -32,104 +32,131 @@ func (x *index) alias(name string) plumbing.Hash {
 	return h
 }
 
+// An adopter copies the contents that the index has of some paths into the
+// store, and tells the hashes of the copies by those in the index.
+type adopter func(ctx context.Context, paths map[string]bool) (map[plumbing.Hash]plumbing.Hash, error)
+
 // adoptIndex makes an index of the repository one for the sidecar: contents
 // are aliases, but those of files that are not on disk are copied. Nested
 // repositories that are named by another hash are left out.
 func (s *Store) adoptIndex(ctx context.Context, x *index) error {
 	x.mtime = 0 // no stat data: git's index vouches for nothing here
-	kept := x.entries[:0]
-	var hidden []int
-	for _, e := range x.entries {
+	kept := x.at[:0]
+	for i := range x.at {
+		e := x.entry(i)
 		_, aliased := x.aliases[e.hash]
-		if e.mode == modeGitlink {
-			if aliased {
-				continue
-			}
-		} else if !aliased {
-			e.hash = x.alias(e.hash.String())
+		if e.mode == modeGitlink && aliased {
+			continue
 		}
-		if e.skipWorktree && e.mode != modeGitlink {
-			hidden = append(hidden, len(kept))
+		if e.mode != modeGitlink && !aliased {
+			x.setHash(i, x.alias(e.hash.String()))
 		}
-		kept = append(kept, e)
+		kept = append(kept, x.at[i])
 	}
-	x.entries = kept
-	return s.importEntries(ctx, x, hidden)
-}
-
-// importPaths copies the contents that the index has of some paths.
-func (s *Store) importPaths(ctx context.Context, x *index, paths map[string]bool) error {
-	var which []int
-	for i := range x.entries {
-		if e := &x.entries[i]; paths[e.path] && e.mode != modeGitlink {
-			which = append(which, i)
-		}
-	}
-	if err := s.importEntries(ctx, x, which); err != nil {
+	x.at = kept
+	if err := x.survey(); err != nil {
 		return err
 	}
-	return s.odb.sync() // git will look for them
-}
-
-// importEntries replaces the aliases of some entries by hashes of copies.
-func (s *Store) importEntries(ctx context.Context, x *index, which []int) error {
-	var ask bytes.Buffer
-	var wanted []string
-	for _, i := range which {
-		name, ok := x.aliases[x.entries[i].hash]
-		if !ok {
-			continue
-		}
-		if h, ok := s.imported[name]; ok && s.odb.has(h) {
-			continue
-		}
-		if h, ok := parseHash(name); ok && s.odb.has(h) { // an earlier process copied it
-			s.imported[name] = h
-			continue
-		}
-		wanted = append(wanted, name)
-		ask.WriteString(name + "\n")
+	copies, err := s.importEntries(ctx, x, x.skipped)
+	if err != nil {
+		return err
 	}
-	if len(wanted) > 0 && !s.git.longHash {
-		return s.copyEntries(x, which)
-	}
-	if len(wanted) > 0 {
-		out, err := s.git.run(ctx, "", &ask, "cat-file", "--batch")
-		if err != nil {
-			return fmt.Errorf("copying contents from the repository: %w", err)
-		}
-		if err := s.importBatch(out, wanted); err != nil {
-			return fmt.Errorf("copying contents from the repository: %w", err)
-		}
-	}
-	for _, i := range which {
-		e := &x.entries[i]
-		if name, ok := x.aliases[e.hash]; ok {
-			e.hash = s.imported[name]
+	for _, i := range x.skipped {
+		if h, ok := copies[x.entry(i).hash]; ok {
+			x.setHash(i, h)
 		}
 	}
 	return nil
 }
 
-// copyEntries is importEntries from a repository with objects like ours.
-func (s *Store) copyEntries(x *index, which []int) error {
-	from := newPackReader(filepath.Join(s.repo.CommonDir, "objects"))
-	defer from.close()
+// importPaths is the adopter of an index.
+func (s *Store) importPaths(ctx context.Context, x *index, paths map[string]bool) (map[plumbing.Hash]plumbing.Hash, error) {
+	var which []int
+	for i := range x.at {
+		if paths[string(x.path(i))] {
+			which = append(which, i)
+		}
+	}
+	copies, err := s.importEntries(ctx, x, which)
+	if err != nil {
+		return nil, err
+	}
+	return copies, s.odb.sync() // git will look for them
+}
+
+// importEntries copies the contents of some entries, and returns the hashes
+// of the copies by the aliases. It changes nothing in the index: a copy that no
+// checkpoint holds may go away again.
+func (s *Store) importEntries(ctx context.Context, x *index, which []int) (map[plumbing.Hash]plumbing.Hash, error) {
+	copies := map[plumbing.Hash]plumbing.Hash{}
+	var wanted []int
 	for _, i := range which {
-		e := &x.entries[i]
+		e := x.entry(i)
 		name, ok := x.aliases[e.hash]
 		if !ok {
 			continue
 		}
+		h, ok := s.imported[name]
+		if !ok {
+			h, ok = parseHash(name) // an earlier process may have copied it
+		}
+		if ok && s.odb.has(h) {
+			s.imported[name], copies[e.hash] = h, h
+			continue
+		}
+		wanted = append(wanted, i)
+	}
+	if len(wanted) == 0 {
+		return copies, nil
+	}
+	copyAll := s.copyEntries
+	if s.git.longHash {
+		copyAll = s.convertEntries
+	}
+	if err := copyAll(ctx, x, wanted); err != nil {
+		return nil, err
+	}
+	for _, i := range wanted {
+		h := x.entry(i).hash
+		copies[h] = s.imported[x.aliases[h]]
+	}
+	return copies, nil
+}
+
+// copyEntries copies from a repository with objects like ours.
+func (s *Store) copyEntries(_ context.Context, x *index, which []int) error {
+	from := newPackReader(filepath.Join(s.repo.CommonDir, "objects"))
+	defer from.close()
+	for _, i := range which {
+		name := x.aliases[x.entry(i).hash]
 		h, _ := parseHash(name)
 		obj, err := from.get(h, false)
 		if err == nil {
 			err = s.odb.writeAs(h, obj.kind, obj.content)
 		}
 		if err != nil {
-			return fmt.Errorf("copying the content of %s from the repository: %w", e.path, err)
+			return fmt.Errorf("copying the content of %s from the repository: %w", x.path(i), err)
 		}
-		s.imported[name], e.hash = h, h
+		s.imported[name] = h
+	}
+	return nil
+}
+
+// convertEntries copies from a repository with objects of another kind, through git.
+func (s *Store) convertEntries(ctx context.Context, x *index, which []int) error {
+	var ask bytes.Buffer
+	var wanted []string
+	for _, i := range which {
+		name := x.aliases[x.entry(i).hash]
+		wanted = append(wanted, name)
+		ask.WriteString(name + "\n")
+	}
+	out, err := s.git.run(ctx, "", &ask, "cat-file", "--batch")
+	if err == nil {
+		err = s.importBatch(out, wanted)
+	}
+	if err != nil {
+		return fmt.Errorf("copying contents from the repository: %w", err)
 	}
 	return nil
 }

@@ -195,7 +195,7 @@ func (t *targetRules) scope(dir string) (*ignore.Scope, error) {
 	var above *ignore.Scope
 	var err error
 	if dir == "" {
-		above, err = t.store.outsideRules()
+		above, _, err = t.store.outsideRules()
 	} else if i := strings.LastIndexByte(dir, '/'); i >= 0 {
 		above, err = t.scope(dir[:i])
 	} else {

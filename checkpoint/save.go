@@ -85,9 +85,10 @@ func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record
 		return nil, err
 	}
 	snap.commit, snap.ref = r.hash, ref
-	first := s.last == nil
+	// All the next process would have to do again that this one did.
+	worth := s.last == nil || snap.hashed >= rehashed || s.last.index == nil && s.last.basis != snap.basis
 	s.last = snap
-	if first || snap.hashed >= rehashed {
+	if worth {
 		// A cache that cannot be written costs time later and nothing else.
 		_ = s.saveCache(snap)
 	}
