@@ -56,10 +56,11 @@ var (
 // A Cause says why a checkpoint was taken.
 type Cause string
 
-// The causes. CauseStart is the state before the first turn, CauseUndo is the present before a restore, CauseRestored the state after it.
+// The causes. CauseStart is the state before the first turn, CauseBetween what a person changed between two, CauseUndo is the present before a restore, CauseRestored the state after it.
 const (
 	CauseStart    Cause = "start"
 	CauseTurn     Cause = "turn"
+	CauseBetween  Cause = "between"
 	CauseManual   Cause = "manual"
 	CauseUndo     Cause = "undo"
 	CauseRestored Cause = "restored"

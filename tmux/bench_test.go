@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,10 +87,37 @@ func hold(b *testing.B, s *tmux.Server, dir string) {
 }
 
 // BenchmarkPaste2K is 2 KB pasted until the program has read and answered
-// them, whatever carries the server's commands. The answer is seen on a pipe,
-// so that the time is that of the way in.
+// them, over the control connection and by one tmux process. The answer is seen
+// on a pipe, so that the time is that of the way in.
 func BenchmarkPaste2K(b *testing.B) {
-	s, dir := tmuxtest.Server(b), b.TempDir()
+	for _, way := range []string{"control", "exec"} {
+		b.Run(way, func(b *testing.B) {
+			s, dir := tmuxtest.Server(b), b.TempDir()
+			ref, read := rawReader(b, s, dir)
+			if way == "control" {
+				connect(b, s)
+			}
+			text := strings.Repeat("0123456789abcde\n", 128)
+			buf := make([]byte, len(text))
+			var took []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if err := s.Paste(b.Context(), ref, text); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.ReadFull(read, buf); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+			}
+			b.ReportMetric(millis(median(took)), "ms-median")
+		})
+	}
+}
+
+// rawReader starts a program that copies what it is sent to a pipe.
+func rawReader(b *testing.B, s *tmux.Server, dir string) (tmux.PaneRef, *os.File) {
+	b.Helper()
 	fifo := filepath.Join(dir, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		b.Fatal(err)
@@ -105,20 +131,6 @@ func BenchmarkPaste2K(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer read.Close()
-	text := strings.Repeat("0123456789abcde\n", 128)
-	buf := make([]byte, len(text))
-	var took []float64
-	for b.Loop() {
-		start := time.Now()
-		if err := s.Paste(b.Context(), ref, text); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.ReadFull(read, buf); err != nil {
-			b.Fatal(err)
-		}
-		took = append(took, float64(time.Since(start).Microseconds())/1000)
-	}
-	slices.Sort(took)
-	b.ReportMetric(took[len(took)/2], "ms-median")
+	b.Cleanup(func() { read.Close() })
+	return ref, read
 }

@@ -59,7 +59,7 @@ func (s *Server) config(v Version, terminal string) (string, error) {
 		"set-option -g status-right-length 30",
 		// Borders carry a pane's title where a window asks for it.
 		"set-option -g pane-border-status off",
-		`set-option -g pane-border-format " #{?#{@muntin_title},#{@muntin_title},#{pane_title}}#{?pane_dead, (ended),} "`,
+		`set-option -g pane-border-format " #{?#{@muntin_title},#{@muntin_title},#{pane_title}}#{?@muntin_held, (held: you are typing),}#{?pane_dead, (ended),} "`,
 		"set-option -g pane-border-style fg=default,dim",
 		"set-option -g pane-active-border-style fg=default,bold",
 	}

@@ -227,8 +227,8 @@ func parseRow(f, keys []string) (Pane, error) {
 		to   *int
 	}{{f[5], &p.Index}, {f[7], &p.Cols}, {f[8], &p.Rows}, {f[9], &p.PID}}
 	for _, n := range numbers {
-		if n.text == "" && n.to == &p.PID && p.Dead {
-			continue // 3.8 and later: a dead pane has no process
+		if n.text == "" && n.to == &p.PID {
+			continue // 3.8 and later: the program has ended, though the pane may not be dead yet
 		}
 		v, err := strconv.Atoi(n.text)
 		if err != nil {

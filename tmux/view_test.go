@@ -153,7 +153,7 @@ func TestAStoppedReaderStallsNoPane(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := helper(t, stalledVar+"="+strings.Join([]string{tmuxtest.Bins(t)[0], s.Socket(), string(out.Panes[0].ID)}, " "))
+		cmd := helper(t, stalledVar+"="+strings.Join([]string{s.AttachArgv("$0")[0], s.Socket(), string(out.Panes[0].ID)}, " "))
 		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}

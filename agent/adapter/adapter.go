@@ -11,6 +11,7 @@ const (
 	ByProcess    Evidence = "process"    // the system said so: its process started or ended
 	ByHook       Evidence = "hook"       // a hook of the agent's ran
 	ByTranscript Evidence = "transcript" // it stands in the agent's session file
+	ByTerminal   Evidence = "terminal"   // it said so in a control sequence of its output
 	ByScreen     Evidence = "screen"     // concluded from the terminal
 	ByNone       Evidence = "none"       // nothing was seen
 )

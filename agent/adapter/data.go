@@ -33,6 +33,8 @@ type Adapter struct {
 	ReadyOutput bool          // ready only after some output: it has a prompt or a screen to show
 	ReadyPaste  bool          // ready only when it has asked for bracketed paste, as its composer does
 	Abort       []byte        // the keys that end a turn
+	NoSteer     bool          // it takes nothing while it works: what is sent then waits for the turn's end
+	Rules       []Rule        // what its titles, notifications and bells mean, the first that fits
 	StripEnv    []string      // variables it must not inherit, beside the supervisor's own list
 }
 
@@ -164,9 +166,15 @@ func cli(name string) (Adapter, bool) {
 	switch name {
 	case "claude":
 		a.StripEnv = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"}
-	case "codex", "pi":
+	case "codex":
+		a.Quiet = 3 * time.Second
+		a.Rules = []Rule{{SignalNotify, "Approval requested", MeansApproval}}
+	case "pi":
 		a.Quiet = 3 * time.Second
 	case "gemini":
+		a.Rules = []Rule{
+			{SignalTitle, "Action Required", MeansApproval}, {SignalTitle, "Working", MeansWorking}, {SignalTitle, "◇", MeansIdle},
+		}
 		a.Quiet, a.ReadyQuiet = 10*time.Second, 2*time.Second
 		a.SubmitDelay = 300 * time.Millisecond
 	case "qwen": // loses the Enter both at 0 and at 300 ms after several lines

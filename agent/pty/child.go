@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"syscall"
 	"time"
@@ -86,6 +87,26 @@ func (c *child) end(first syscall.Signal, grace time.Duration) {
 	}
 	c.signalSession(syscall.SIGKILL)
 	<-c.done
+}
+
+// Die ends this process by the signal that ended the agent, so that whoever
+// waits for it sees the same, tmux for one. It returns if the agent ended
+// otherwise, or by a signal that would leave more than an end behind (a core, a
+// trace).
+func (e ExitInfo) Die() {
+	sig := syscall.Signal(e.Code - 128)
+	switch sig {
+	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGKILL, syscall.SIGTERM, syscall.SIGPIPE:
+	default:
+		return
+	}
+	if e.Signal != unix.SignalName(sig) {
+		return
+	}
+	signal.Reset(sig)
+	if syscall.Kill(os.Getpid(), sig) == nil {
+		<-time.After(time.Second) // it comes in a moment
+	}
 }
 
 // signalSession sends sig to every process of the child's session, wherever

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"sync"
@@ -103,6 +102,43 @@ func (c *Client) Stop(ctx context.Context) error {
 	return err
 }
 
+// Cancel takes a message back that has not been handed over. ErrNoMessage and
+// ErrNotCancelled as for the function of that name, which works without a
+// supervisor too.
+func (c *Client) Cancel(ctx context.Context, id string) (MessageInfo, error) {
+	f, err := c.call(ctx, Frame{Op: OpCancel, Cancel: id})
+	switch {
+	case err != nil:
+		return MessageInfo{}, err
+	case f.Info == nil:
+		return MessageInfo{}, fmt.Errorf("%w: %s", ErrNoMessage, id)
+	case f.Info.State != StateFailed || f.Info.Why != whyCancelled:
+		return *f.Info, fmt.Errorf("%w: it is %s", ErrNotCancelled, f.Info.State)
+	}
+	return *f.Info, nil
+}
+
+// Screen gives what the agent's terminal shows; with style, its lines hold
+// colours and attributes as SGR sequences. The text is foreign: clean it before
+// it is shown.
+func (c *Client) Screen(ctx context.Context, style bool) (Screen, error) {
+	f, err := c.call(ctx, Frame{Op: OpScreen, Style: style})
+	if err != nil {
+		return Screen{}, err
+	}
+	if f.Screen == nil {
+		return Screen{}, errors.New("the supervisor's answer has no screen")
+	}
+	return *f.Screen, nil
+}
+
+// Resize sets the size of the agent's terminal. It is refused where the agent
+// runs in a pane: the size of the pane decides then.
+func (c *Client) Resize(ctx context.Context, cols, rows int) error {
+	_, err := c.call(ctx, Frame{Op: OpResize, Size: &Size{Cols: cols, Rows: rows}})
+	return err
+}
+
 // call sends a request and returns its answer. An error in the answer becomes
 // an error. A connection on which a call was broken off is not used again: an
 // old answer could be taken for a new one.
@@ -167,131 +203,4 @@ func lost(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return fmt.Errorf("%w (%w)", ErrLost, err)
-}
-
-// Subscribe calls fn for each event from the sequence number on: first those
-// of the past, then each as it happens, without gaps. It returns nil after the
-// exit event, when the supervisor has ended; the error of fn, if it has one;
-// ErrLost if the supervisor died or dropped a reader that was too slow: go on
-// from the last event that was seen.
-func (c *Client) Subscribe(ctx context.Context, from int64, fn func(Event) error) error {
-	conn, err := dial(ctx, c.path)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	frames := newFrameReader(conn)
-	answer, err := exchange(ctx, conn, frames, Frame{ID: 1, Op: OpSubscribe, From: from})
-	if err != nil {
-		return fmt.Errorf("subscribing to events: %w", err)
-	}
-	if answer.Error != "" {
-		return fmt.Errorf("the supervisor refused to be subscribed to: %s", answer.Error)
-	}
-	defer bound(ctx, conn)()
-	exited := false
-	for {
-		f, err := frames.next()
-		switch {
-		case err != nil && exited && ctx.Err() == nil && errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("following events: %w", lost(ctx, err))
-		case f.Error != "":
-			return fmt.Errorf("following events: %s", f.Error)
-		case f.Event == nil:
-			continue
-		}
-		exited = f.Event.Kind == EventExit
-		if err := fn(*f.Event); err != nil {
-			return err
-		}
-	}
-}
-
-// A Link is the built-in agent's connection to its supervisor.
-type Link struct {
-	conn     net.Conn
-	messages chan Message
-	done     chan struct{}
-
-	mu sync.Mutex // one report at a time
-}
-
-// Attach makes the caller the agent that the supervisor hears and delivers to.
-// There is one at a time; a second is refused.
-func (c *Client) Attach(ctx context.Context) (*Link, error) {
-	conn, err := dial(ctx, c.path)
-	if err != nil {
-		return nil, err
-	}
-	frames := newFrameReader(conn)
-	answer, err := exchange(ctx, conn, frames, Frame{ID: 1, Op: OpAttach, Version: ProtocolVersion})
-	if err == nil && answer.Error != "" {
-		err = errors.New(answer.Error)
-	}
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("attaching to the supervisor: %w", err)
-	}
-	l := &Link{conn: conn, messages: make(chan Message), done: make(chan struct{})}
-	go l.read(frames)
-	return l, nil
-}
-
-func (l *Link) read(frames *frameReader) {
-	defer close(l.messages)
-	for {
-		f, err := frames.next()
-		if err != nil {
-			return
-		}
-		if f.Op != OpDeliver || f.Message == nil {
-			continue
-		}
-		select {
-		case l.messages <- *f.Message:
-		case <-l.done:
-			return
-		}
-	}
-}
-
-// Messages gives the messages as they are delivered. A message may come a
-// second time, after a link was lost: the agent knows it by its id. The
-// channel is closed when the link is.
-func (l *Link) Messages() <-chan Message { return l.messages }
-
-// Report tells the supervisor something. It may block while the supervisor is
-// busy, and be called from several goroutines.
-func (l *Link) Report(r Report) error {
-	line, err := encode(Frame{Op: OpReport, Report: &r})
-	if err != nil {
-		return fmt.Errorf("encoding a report: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, err := l.conn.Write(line); err != nil {
-		return fmt.Errorf("reporting to the supervisor: %w (%w)", ErrLost, err)
-	}
-	return nil
-}
-
-// Close ends the link and waits until Messages is closed. The supervisor then
-// says of a living agent that its state is unknown.
-func (l *Link) Close() error {
-	l.mu.Lock()
-	select {
-	case <-l.done:
-	default:
-		close(l.done)
-	}
-	err := l.conn.Close()
-	l.mu.Unlock()
-	for range l.messages { // until it is closed
-	}
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }

@@ -38,11 +38,27 @@ func (s *supervisor) apply(effects []effect) {
 			s.watch.side = ""
 			offer(s.outputs, struct{}{}) // look
 		case e.hold:
-			s.unhold.Reset(max(s.opt.Hold-s.term.typed(), time.Millisecond))
+			again, _ := s.term.guarded(s.guard())
+			s.unhold.Reset(max(again, time.Millisecond))
 		}
 	}
 	s.todo, s.applying = nil, false
+	s.settled()
 }
+
+// settled arranges what depends on the messages that wait now.
+func (s *supervisor) settled() {
+	if s.m.holding != s.held {
+		s.held = s.m.holding
+		s.opt.OnHeld(s.held)
+	}
+	s.expire.Stop()
+	if at := s.m.deadline(); !at.IsZero() {
+		s.expire.Reset(max(at.Sub(s.opt.Now()), time.Millisecond))
+	}
+}
+
+func (s *supervisor) guard() guard { return guard{keys: s.opt.Hold, draft: s.opt.HoldDraft} }
 
 // deliver hands a message over, in a goroutine of its own.
 func (s *supervisor) deliver(e *entry) {
@@ -78,17 +94,17 @@ func (s *supervisor) deliverTyped(e *entry, msg Message) {
 	ad := s.opt.Adapter
 	if msg.Kind == KindAbort {
 		s.awaitForeground(s.work)
-		done, err := s.term.press(ad.Abort)
+		done, err := s.term.press(kittyKeys(ad.Abort, s.term.scan.kitty.Load()))
 		s.do(s.work, func() { s.wasTyped(msg, done, err) })
 		return
 	}
-	text, err := pasteBytes(msg.Text, s.term.modes.pasting.Load(), s.term.lineMode())
+	text, err := pasteBytes(msg.Text, s.term.scan.pasting.Load(), s.term.lineMode())
 	if err != nil {
 		s.do(s.work, func() { s.apply(s.m.refused(msg.ID, err.Error())) })
 		return
 	}
 	done, err := s.term.paste(s.work, pasting{
-		text: text, submit: ad.Submit, delay: ad.Delay(len(text)), hold: s.opt.Hold,
+		text: text, submit: kittyKeys(ad.Submit, s.term.scan.kitty.Load()), delay: ad.Delay(len(text)), guard: s.guard(),
 		before: func() error { return s.markTyped(e) },
 	})
 	s.do(s.work, func() { s.wasTyped(msg, done, err) })
@@ -112,7 +128,7 @@ func (s *supervisor) awaitForeground(ctx context.Context) {
 func (s *supervisor) markTyped(e *entry) error {
 	err := context.Canceled
 	s.do(s.work, func() {
-		if s.m.exited || s.m.inHand(e.rec.ID) != e {
+		if s.m.exited || s.m.inHand(e.rec.ID) != e || e.rec.Typed {
 			return
 		}
 		r := e.rec
@@ -127,11 +143,11 @@ func (s *supervisor) markTyped(e *entry) error {
 // wasTyped goes on after a message was typed, or was not.
 func (s *supervisor) wasTyped(msg Message, done pasted, err error) {
 	switch {
-	case errors.Is(err, errTyping):
-		s.apply(s.m.blocked(msg.ID))
+	case errors.Is(err, errTyping) || errors.Is(err, errDraft):
+		s.apply(s.m.blocked(msg.ID, err))
 		return
 	case errors.Is(err, context.Canceled):
-		return // the agent has ended, or is about to
+		return // the agent has ended, or is about to, or the message was taken back
 	case err != nil:
 		s.apply(s.m.refused(msg.ID, "typing it: "+err.Error()))
 		return
@@ -154,10 +170,11 @@ func (s *supervisor) look() {
 	if s.m.link || s.m.exited {
 		return
 	}
+	s.hear()
 	now := sight{
 		now: time.Now(), output: s.term.output.Load(), still: s.term.still(),
 		own:     !s.opt.Adapter.Foreground || s.term.foreground() == s.child.pid,
-		pasting: s.term.modes.pasting.Load(),
+		pasting: s.term.scan.pasting.Load(),
 	}
 	if id, ok := s.watch.sideAnswered(now); ok {
 		s.apply(s.m.accepted(id, adapter.ByScreen))
@@ -166,7 +183,12 @@ func (s *supervisor) look() {
 	verdict, again := s.watch.look(now)
 	switch verdict {
 	case isReady:
-		s.apply(s.m.ready(adapter.ByScreen))
+		s.term.undraft() // a key that answered what it asked before
+		by := adapter.ByScreen
+		if s.watch.idle {
+			by = adapter.ByTerminal
+		}
+		s.apply(s.m.ready(by))
 	case answered:
 		s.apply(s.m.accepted(id, adapter.ByScreen))
 		s.apply(s.m.turnStarted(id, adapter.ByScreen))
@@ -176,10 +198,31 @@ func (s *supervisor) look() {
 		s.apply(s.m.turnStarted(id, adapter.ByNone))
 		s.apply(s.m.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByNone}))
 	case over:
-		s.apply(s.m.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByScreen}))
-	case nothing:
+		s.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByScreen})
+	case unheard:
+		s.submitAgain(id)
+	case nothing, failed, waits, resumed, limited:
 	}
 	s.lookAgain(again, now.output)
+}
+
+// submitAgain presses the submit key once more, unless a person is at it.
+func (s *supervisor) submitAgain(id string) {
+	if _, why := s.term.guarded(s.guard()); why != nil {
+		return
+	}
+	s.log.Info("no signal followed the submit key, it is pressed once more", "message", id)
+	keys := kittyKeys(s.opt.Adapter.Submit, s.term.scan.kitty.Load())
+	s.wg.Go(func() { _, _ = s.term.press(keys) }) // its failure is the program's end
+}
+
+// turnOver ends the turn of an agent that is watched. What was typed at a
+// shell's command was the command's.
+func (s *supervisor) turnOver(end TurnEndInfo) {
+	if s.opt.Adapter.Foreground {
+		s.term.undraft()
+	}
+	s.apply(s.m.turnOver(end))
 }
 
 // lookAgain arranges the next look.
@@ -196,7 +239,7 @@ func (s *supervisor) lookAgain(again lookAgain, seen int64) {
 
 // entered takes note that a person pressed Enter.
 func (s *supervisor) entered(mark int64) {
-	if s.m.link || s.watch.mode != watchRest || s.m.state != AgentIdle || s.m.main != nil {
+	if s.m.link || s.watch.trust > 0 || s.watch.mode != watchRest || s.m.state != AgentIdle || s.m.main != nil {
 		return
 	}
 	s.watch.begin(watchEnter, "", mark, time.Now())
@@ -216,6 +259,9 @@ func (s *supervisor) checkpoint(cause CheckpointCause) {
 			req.Entry = t.end.Entry
 		}
 	}
+	if cause == CauseBetween {
+		req.Message = s.m.main.rec.ID
+	}
 	s.wg.Go(func() { s.saveCheckpoint(s.work, req) })
 }
 
@@ -227,6 +273,10 @@ func (s *supervisor) saveCheckpoint(work context.Context, req CheckpointRequest)
 	defer cancel()
 	info, err := s.opt.Checkpoints.Save(ctx, req)
 	s.do(base, func() {
+		if errors.Is(err, ErrUnchanged) {
+			s.apply(s.m.checkpointed(nil, ""))
+			return
+		}
 		if err != nil {
 			s.log.Error("taking a checkpoint", "turn", req.Turn, "error", err)
 			s.apply(s.m.checkpointed(nil, err.Error()))

@@ -18,6 +18,11 @@ type watch struct {
 	since time.Time // start of the mode
 	side  string    // a steer or abort that was typed into the turn
 	sideM int64     // its mark
+
+	trust   int  // of the best signals that it has given of its work
+	idle    bool // it has said that it takes prompts, before it was ready
+	blocked bool // it has said that it waits for a person
+	retried bool // the submit key was pressed once more
 }
 
 type watchMode int
@@ -49,6 +54,11 @@ const (
 	silent           // none did, and it is at rest
 	over             // the turn has ended
 	person           // a person began a turn
+	failed           // the turn has ended with an error
+	waits            // it waits for a person
+	resumed          // it does not any more
+	limited          // its provider takes no more
+	unheard          // the submit may not have been taken
 )
 
 // A lookAgain says when to look next: after a time (0: not), and at the next
@@ -65,11 +75,90 @@ const (
 	// enterAnswer is how long a person's Enter may go without an answer before
 	// it is taken for nothing.
 	enterAnswer = time.Second
+	// signalAnswer is how long a program that gives signals of its work has to
+	// give one after a submit, before output alone counts.
+	signalAnswer = 3 * time.Second
+	// signalRetry is how long the submit key of such a program may go without a
+	// signal before it is pressed once more: composers take a quick Enter for a
+	// part of the paste. Pressed at an empty composer it does nothing, and a
+	// question would have been told.
+	signalRetry = signalAnswer / 2
+	// watchdog is how many times as long as another's the screen of such a
+	// program must be still before its turn is taken to be over unsaid.
+	watchdog = 4
 )
 
 // begin goes into a mode.
 func (w *watch) begin(mode watchMode, id string, mark int64, now time.Time) {
 	w.mode, w.id, w.mark, w.since = mode, id, mark, now
+	w.blocked, w.retried = false, false
+}
+
+// hear says what follows from a signal, in order, and goes on to the next mode
+// with it. A signal from before the submit says nothing about what came of it.
+func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
+	trust := sig.kind.Trust()
+	switch means {
+	case adapter.MeansNothing:
+		return nil
+	case adapter.MeansLimit:
+		return []verdict{limited}
+	case adapter.MeansApproval, adapter.MeansQuestion: // said by the less trusted too
+	case adapter.MeansIdle, adapter.MeansWorking, adapter.MeansDone, adapter.MeansError:
+		if trust < w.trust {
+			return nil
+		}
+		w.trust = trust
+	}
+	switch {
+	case w.mode == watchReady:
+		w.idle = w.idle || means == adapter.MeansIdle || means == adapter.MeansDone
+		return nil
+	case sig.at <= w.mark && w.mode != watchRest:
+		return nil
+	case means == adapter.MeansIdle && w.mode != watchTurn:
+		return nil // it is said again at every chance
+	case (means == adapter.MeansDone || means == adapter.MeansError) && w.mode != watchTurn && w.mode != watchAnswer:
+		return nil // of a turn that is settled already
+	}
+	var out []verdict
+	if w.mode != watchTurn {
+		v := person
+		if w.mode == watchAnswer {
+			v = answered
+		}
+		out = append(out, v)
+		w.begin(watchTurn, w.id, w.mark, now)
+	}
+	return append(out, w.turnSignal(means)...)
+}
+
+// turnSignal takes a signal that was given in a turn.
+func (w *watch) turnSignal(means adapter.Meaning) []verdict {
+	switch means {
+	case adapter.MeansWorking:
+		if w.blocked {
+			w.blocked = false
+			return []verdict{resumed}
+		}
+	case adapter.MeansApproval, adapter.MeansQuestion:
+		if !w.blocked {
+			w.blocked = true
+			return []verdict{waits}
+		}
+	case adapter.MeansIdle, adapter.MeansDone:
+		w.rested()
+		return []verdict{over}
+	case adapter.MeansError:
+		w.rested()
+		return []verdict{failed}
+	case adapter.MeansNothing, adapter.MeansLimit:
+	}
+	return nil
+}
+
+func (w *watch) rested() {
+	w.mode, w.id, w.mark, w.side, w.blocked = watchRest, "", 0, "", false
 }
 
 // sideAnswered reports once that output followed what was typed into the turn.
@@ -87,12 +176,12 @@ func (w *watch) look(s sight) (verdict, lookAgain) {
 	v, again := w.judge(s)
 	switch v {
 	case answered, person:
-		w.begin(watchTurn, w.id, 0, s.now)
-		again.after = w.on.Quiet
+		w.begin(watchTurn, w.id, w.mark, s.now)
+		again.after = w.quiet()
 	case isReady, silent, over:
-		w.begin(watchRest, "", 0, s.now)
-		w.side, again = "", lookAgain{}
-	case nothing:
+		w.rested()
+		again = lookAgain{}
+	case nothing, failed, waits, resumed, limited, unheard:
 	}
 	again.output = again.output || w.side != ""
 	return v, again
@@ -105,10 +194,23 @@ func (w *watch) judge(s sight) (verdict, lookAgain) {
 		if w.on.ReadyOutput && s.output == 0 || w.on.ReadyPaste && !s.pasting {
 			return nothing, lookAgain{output: true}
 		}
+		if w.idle {
+			return isReady, lookAgain{}
+		}
 		return w.rest(s, min(s.still, age), w.on.ReadyQuiet, isReady)
 	case watchAnswer:
-		if s.output > w.mark {
+		switch {
+		case s.output > w.mark && (w.trust == 0 || age >= signalAnswer):
 			return answered, lookAgain{}
+		case w.trust < adapter.SignalStatus.Trust() || w.retried:
+		case age >= signalRetry:
+			w.retried = true
+			return unheard, lookAgain{after: signalAnswer - age}
+		default:
+			return nothing, lookAgain{after: signalRetry - age}
+		}
+		if w.trust > 0 && s.output > w.mark {
+			return nothing, lookAgain{after: signalAnswer - age}
 		}
 		v, again := w.rest(s, age, w.on.Quiet, silent)
 		again.output = true
@@ -123,10 +225,21 @@ func (w *watch) judge(s sight) (verdict, lookAgain) {
 		}
 		return nothing, lookAgain{after: enterAnswer - age, output: true}
 	case watchTurn:
-		return w.rest(s, min(s.still, age), w.on.Quiet, over)
+		if w.blocked {
+			return nothing, lookAgain{} // it stands still until a person answers
+		}
+		return w.rest(s, min(s.still, age), w.quiet(), over)
 	case watchRest:
 	}
 	return nothing, lookAgain{}
+}
+
+// quiet is how long the output must be still for the turn to be over.
+func (w *watch) quiet() time.Duration {
+	if w.trust > 0 {
+		return watchdog * w.on.Quiet
+	}
+	return w.on.Quiet
 }
 
 // rest answers v if the agent has been at rest for want, and its own process

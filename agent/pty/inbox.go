@@ -30,6 +30,9 @@ func (r record) info() MessageInfo {
 	return MessageInfo{ID: r.ID, Kind: r.Kind, State: r.State, From: r.From, Task: r.Task, Why: r.Why}
 }
 
+// ErrNoMessage says that no message of the agent has that id.
+var ErrNoMessage = errors.New("no such message")
+
 // An inbox is the folder of an agent's messages and that of the ended ones.
 type inbox struct{ dir state.AgentDir }
 

@@ -36,6 +36,10 @@ func TestMain(m *testing.M) {
 		exitOn(playAgent())
 	case "raw":
 		exitOn(playRaw())
+	case "bytes":
+		exitOn(playBytes())
+	case "tui":
+		exitOn(playTUI())
 	case "supervisor":
 		exitOn(playSupervisor())
 	default:
@@ -172,8 +176,9 @@ func playSupervisor() error {
 	}
 	exit, err := Run(context.Background(), opt)
 	if err != nil {
-		return err
+		fmt.Fprintln(os.Stderr, err)
 	}
+	exit.Die()
 	os.Exit(exit.Code)
 	return nil
 }
@@ -184,15 +189,6 @@ type superOptions struct {
 	Env     []string
 	Adapter adapter.Adapter
 	Grace   time.Duration
-}
-
-func appendLine(path, line string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(line + "\n")
-	return errors.Join(err, f.Close())
 }
 
 // deadline is how long a test waits for anything.
@@ -275,6 +271,14 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
+// tail is the end of it, at most n bytes.
+func (s *screen) tail(n int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.text.Bytes()
+	return string(b[max(len(b)-n, 0):])
+}
+
 func (s *screen) waitFor(t *testing.T, want string) {
 	t.Helper()
 	limit := time.NewTimer(deadline)
@@ -304,6 +308,11 @@ type pane struct {
 // runPane runs a supervisor in this process.
 func runPane(t *testing.T, opt Options) *pane {
 	t.Helper()
+	return runIn(t, opt, true)
+}
+
+func runIn(t *testing.T, opt Options, inPane bool) *pane {
+	t.Helper()
 	ptmx, tty, err := creack.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +326,9 @@ func runPane(t *testing.T, opt Options) *pane {
 	if opt.Run == "" {
 		opt.Run, opt.Agent = "r", "a"
 	}
-	opt.In, opt.Out = tty, tty
+	if inPane {
+		opt.In, opt.Out = tty, tty
+	}
 	opt.Env = append(os.Environ(), append(opt.Env, "MUNTIN_SOCKET="+opt.Dir.Socket, "PS1=$ ", "HISTFILE=/dev/null")...)
 	if opt.Hold == 0 {
 		opt.Hold = time.Millisecond
@@ -479,21 +490,4 @@ func bash(t *testing.T) []string {
 		t.Fatal("bash is not installed")
 	}
 	return []string{path, "--norc", "--noprofile", "-i"}
-}
-
-// A fakeCheckpointer numbers checkpoints.
-type fakeCheckpointer struct {
-	mu   sync.Mutex
-	reqs []CheckpointRequest
-	fail bool
-}
-
-func (f *fakeCheckpointer) Save(_ context.Context, req CheckpointRequest) (CheckpointInfo, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.reqs = append(f.reqs, req)
-	if f.fail {
-		return CheckpointInfo{}, errors.New("no room")
-	}
-	return CheckpointInfo{ID: len(f.reqs), Commit: fmt.Sprint("c", len(f.reqs))}, nil
 }

@@ -19,7 +19,8 @@ import (
 type Checkpointer interface {
 	// Save takes a checkpoint. It is called from a goroutine of its own, never
 	// twice at once, and ends soon after ctx does. An error is written down as
-	// checkpoint_failed and stops nothing.
+	// checkpoint_failed and stops nothing. For CauseBetween it takes one only
+	// if something was changed, and else answers ErrUnchanged.
 	Save(ctx context.Context, req CheckpointRequest) (CheckpointInfo, error)
 }
 
@@ -27,11 +28,17 @@ type Checkpointer interface {
 type CheckpointCause string
 
 // Why a supervisor takes checkpoints: before the first turn, so that it can be
-// taken back, and after each.
+// taken back; after each; and before one, if files were changed since the last,
+// by a person then.
 const (
-	CauseStart CheckpointCause = "start"
-	CauseTurn  CheckpointCause = "turn"
+	CauseStart   CheckpointCause = "start"
+	CauseTurn    CheckpointCause = "turn"
+	CauseBetween CheckpointCause = "between"
 )
+
+// ErrUnchanged is what a Checkpointer answers to CauseBetween if all is as it
+// was at the last checkpoint.
+var ErrUnchanged = errors.New("nothing was changed since the last checkpoint")
 
 // A CheckpointRequest tells what a checkpoint belongs to.
 type CheckpointRequest struct {
@@ -61,6 +68,8 @@ type Options struct {
 	In, Out *os.File // the pane's terminal; nil: no input, output is dropped
 
 	Hold      time.Duration // nothing is typed while a person's last key is younger; 0: 3 s
+	HoldDraft time.Duration // nor while a text of theirs stands unsent whose last key is younger; 0: 10 min
+	OnHeld    func(bool)    // told when the next message begins or ceases to wait for a person; must not block; nil: nobody
 	Grace     time.Duration // from the first signal to SIGKILL; 0: 5 s
 	Redact    []string      // values to leave out of the recording
 	RecordCap int64         // bytes of one recording file; 0: 64 MiB
@@ -86,6 +95,9 @@ func (o *Options) complete() error {
 	if !o.KeepTMUX {
 		o.Env = strip(o.Env, []string{"TMUX", "TMUX_PANE"})
 	}
+	if o.OnHeld == nil {
+		o.OnHeld = func(bool) {}
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -93,6 +105,7 @@ func (o *Options) complete() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	orDefault(&o.Hold, 3*time.Second)
+	orDefault(&o.HoldDraft, 10*time.Minute)
 	orDefault(&o.Grace, 5*time.Second)
 	orDefault(&o.CheckpointTimeout, time.Minute)
 	return nil

@@ -32,6 +32,9 @@ type Message struct {
 	From string      `json:"from,omitempty"` // "user", "orchestrator" or an agent's name
 	Task string      `json:"task,omitempty"` // the task it is about
 	Time time.Time   `json:"time"`
+
+	Deadline *time.Time `json:"deadline,omitempty"` // it fails if it was not handed over by then
+	RetryOf  string     `json:"retry_of,omitempty"` // the failed message whose text is sent again
 }
 
 // A MessageState is how far a message has come.
@@ -83,6 +86,8 @@ const (
 	EventCheckpoint       EventKind = "checkpoint"
 	EventCheckpointFailed EventKind = "checkpoint_failed"
 	EventTurnEnd          EventKind = "turn_end"
+	EventWaiting          EventKind = "waiting"
+	EventLimit            EventKind = "limit"
 	EventExit             EventKind = "exit"
 )
 
@@ -102,6 +107,8 @@ type Event struct {
 	Tool       *ToolInfo       `json:"tool,omitempty"`
 	Checkpoint *CheckpointInfo `json:"checkpoint,omitempty"`
 	TurnEnd    *TurnEndInfo    `json:"turn_end,omitempty"`
+	Waiting    *WaitingInfo    `json:"waiting,omitempty"`
+	Limit      *LimitInfo      `json:"limit,omitempty"`
 	Exit       *ExitInfo       `json:"exit,omitempty"`
 	Error      string          `json:"error,omitempty"` // checkpoint_failed, exit without a start
 }
@@ -146,6 +153,31 @@ type ToolInfo struct {
 	Summary string `json:"summary,omitempty"` // one line: the command, the path
 	IsError bool   `json:"is_error,omitempty"`
 	MS      int64  `json:"ms,omitempty"`
+}
+
+// WaitingFor is what an agent waits for a person for.
+type WaitingFor string
+
+// What an agent waits for; WaitNothing says that it goes on.
+const (
+	WaitApproval WaitingFor = "approval"
+	WaitQuestion WaitingFor = "question"
+	WaitNothing  WaitingFor = "nothing"
+)
+
+// WaitingInfo says that a running turn stands still until a person answers, or
+// that it does not any more.
+type WaitingInfo struct {
+	For    WaitingFor       `json:"for"`
+	Text   string           `json:"text,omitempty"` // the question, where it is known
+	Source adapter.Evidence `json:"source"`
+}
+
+// LimitInfo says that the agent's provider takes no more requests for now.
+type LimitInfo struct {
+	Text    string           `json:"text,omitempty"`
+	RetryAt *time.Time       `json:"retry_at,omitempty"` // where the provider said when
+	Source  adapter.Evidence `json:"source"`
 }
 
 // CheckpointInfo names the checkpoint of a turn.
@@ -206,7 +238,10 @@ const (
 	OpHello     Op = "hello"
 	OpStatus    Op = "status"
 	OpSend      Op = "send"
+	OpCancel    Op = "cancel"
 	OpSubscribe Op = "subscribe"
+	OpScreen    Op = "screen"
+	OpResize    Op = "resize"
 	OpStop      Op = "stop"
 	OpAttach    Op = "attach"
 	OpDeliver   Op = "deliver"
@@ -226,7 +261,41 @@ type Frame struct {
 	Event   *Event   `json:"event,omitempty"`
 	Report  *Report  `json:"report,omitempty"`
 
-	Info *MessageInfo `json:"info,omitempty"` // the answer to send: how far the message is
+	Info *MessageInfo `json:"info,omitempty"` // the answer to send and cancel: how far the message is
+
+	Cancel string  `json:"cancel,omitempty"` // cancel: the message's id
+	Output *Output `json:"output,omitempty"` // subscribe: the offset wanted; then the output
+	Style  bool    `json:"style,omitempty"`  // screen: with colours and attributes, as SGR sequences
+	Screen *Screen `json:"screen,omitempty"`
+	Size   *Size   `json:"size,omitempty"` // resize
+}
+
+// Output is a piece of what the agent printed: text, with the secrets left out.
+type Output struct {
+	Offset int64  `json:"offset"` // of Data; in a request: the first one wanted, -1 for what comes from now on
+	Data   string `json:"data,omitempty"`
+	Lost   int64  `json:"lost,omitempty"` // bytes between the last piece and this one that are not kept any more
+	End    bool   `json:"end,omitempty"`  // the agent has ended; nothing follows
+}
+
+// Screen is what the agent's terminal shows.
+type Screen struct {
+	Cols      int      `json:"cols"`
+	Rows      int      `json:"rows"`
+	Lines     []string `json:"lines"` // without trailing blanks; foreign text
+	Col       int      `json:"col"`   // the cursor, from 0
+	Row       int      `json:"row"`
+	Hidden    bool     `json:"hidden,omitempty"` // the cursor is not shown
+	Title     string   `json:"title,omitempty"`
+	Alternate bool     `json:"alternate,omitempty"` // the alternate screen is on
+	Partial   bool     `json:"partial,omitempty"`   // older output that may still show was left out
+	Offset    int64    `json:"offset"`              // of the output behind it
+}
+
+// Size is that of a terminal, in cells.
+type Size struct {
+	Cols int `json:"cols"`
+	Rows int `json:"rows"`
 }
 
 // Status is a supervisor's answer to what the agent does now.
@@ -241,7 +310,11 @@ type Status struct {
 	Message string           `json:"message,omitempty"`
 	Task    string           `json:"task,omitempty"`
 	Queued  int              `json:"queued"`
+	Held    bool             `json:"held,omitempty"`    // the next one waits for the person in the pane
+	Waiting *WaitingInfo     `json:"waiting,omitempty"` // the turn waits for a person
+	Title   string           `json:"title,omitempty"`   // that the program gave itself last; foreign text
 	Seq     int64            `json:"seq"`
+	Output  int64            `json:"output"` // offset behind the last output
 }
 
 // A ReportKind names what the built-in agent tells its supervisor.
@@ -255,6 +328,8 @@ const (
 	ReportTurnStart ReportKind = "turn_start"
 	ReportTool      ReportKind = "tool"
 	ReportTurnEnd   ReportKind = "turn_end"
+	ReportWaiting   ReportKind = "waiting"
+	ReportLimit     ReportKind = "limit"
 )
 
 // A Report is one of the built-in agent's statements. Message is the id of the
@@ -265,6 +340,8 @@ type Report struct {
 	Why     string       `json:"why,omitempty"` // refused
 	Tool    *ToolInfo    `json:"tool,omitempty"`
 	TurnEnd *TurnEndInfo `json:"turn_end,omitempty"`
+	Waiting *WaitingInfo `json:"waiting,omitempty"`
+	Limit   *LimitInfo   `json:"limit,omitempty"`
 }
 
 // encode makes one line of a frame.

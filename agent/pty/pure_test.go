@@ -156,7 +156,12 @@ func TestMachineHolds(t *testing.T) {
 	t.Parallel()
 	m := newMachine(false, 4, time.Now)
 	typing := true
-	m.typing = func() bool { return typing }
+	m.guard = func() error {
+		if typing {
+			return errTyping
+		}
+		return nil
+	}
 	m.boot()
 	taken(m)
 	ready(m)
@@ -164,7 +169,7 @@ func TestMachineHolds(t *testing.T) {
 		{add("a", KindPrompt), "a=queued a=held hold"},
 		{func(m *machine) []effect { return m.poke() }, "hold"},
 		{func(m *machine) []effect { typing = false; return m.poke() }, "deliver:a"},
-		{func(m *machine) []effect { return m.blocked("a") }, "hold"},
+		{func(m *machine) []effect { return m.blocked("a", errTyping) }, "hold"},
 		{func(m *machine) []effect { return m.poke() }, "deliver:a"},
 		{started("a"), "a=delivered a=accepted turn_start5"},
 	} {
@@ -255,7 +260,7 @@ func TestModes(t *testing.T) {
 	}
 	for _, test := range tests {
 		for cut := 0; cut <= len(test.in); cut++ { // wherever it is split
-			var m modes
+			var m scanner
 			m.feed([]byte(test.in[:cut]))
 			m.feed([]byte(test.in[cut:]))
 			if m.pasting.Load() != test.pasting || m.altScr.Load() != test.alternat {

@@ -8,20 +8,37 @@ import (
 
 // next hands over what can be.
 func (m *machine) next() {
+	m.holding = false
+	m.hand()
+}
+
+func (m *machine) hand() {
 	if m.busy() || m.exited || m.state != AgentIdle && m.state != AgentWorking {
 		return
 	}
 	if m.side == nil && len(m.urgent) > 0 && m.nextUrgent(m.urgent[0]) {
-		m.next()
+		m.hand()
 		return
 	}
 	if m.main == nil && m.side == nil && m.cur == nil && m.state == AgentIdle && len(m.waiting) > 0 {
 		if e := m.waiting[0]; m.free(e) {
 			m.waiting = m.waiting[1:]
-			m.main = e
-			m.do(effect{deliver: e})
+			m.begins(e)
 		}
 	}
+}
+
+// begins hands over the message that begins a turn, once the state before it
+// is kept: a person may have changed files since the last turn's end. Right
+// after a checkpoint nobody has.
+func (m *machine) begins(e *entry) {
+	m.main = e
+	if m.checks && !m.fresh {
+		m.checking = true
+		m.do(effect{checkpoint: CauseBetween})
+		return
+	}
+	m.do(effect{deliver: e})
 }
 
 // nextUrgent reports whether it took e off its queue.
@@ -34,13 +51,15 @@ func (m *machine) nextUrgent(e *entry) bool {
 		return true
 	case abort && m.cur == nil && !m.link, // it is being typed: its turn comes in a moment
 		!abort && m.cur == nil && m.main != nil,
+		!abort && m.cur != nil && m.noSteer,
 		!abort && !m.free(e):
 		return false
 	case m.cur == nil && m.main == nil:
-		m.main = e
-	default:
-		m.side = e
+		m.urgent = m.urgent[1:]
+		m.begins(e)
+		return true
 	}
+	m.side = e
 	m.urgent = m.urgent[1:]
 	m.do(effect{deliver: e})
 	return true
@@ -49,28 +68,33 @@ func (m *machine) nextUrgent(e *entry) bool {
 // free reports whether no person is in the way, and says once when one is. The
 // built-in agent takes messages beside what a person types.
 func (m *machine) free(e *entry) bool {
-	if m.link || !m.typing() {
+	if m.link {
 		return true
 	}
-	m.hold(e)
-	return false
+	why := m.guard()
+	if why != nil {
+		m.hold(e, why)
+	}
+	return why == nil
 }
 
-func (m *machine) hold(e *entry) {
-	if !e.held {
-		e.held = true
+func (m *machine) hold(e *entry, why error) {
+	m.holding = true
+	if e.why != why.Error() {
+		e.why = why.Error()
 		info := e.info()
-		info.State, info.Why = StateHeld, errTyping.Error()
+		info.State, info.Why = StateHeld, e.why
 		m.write(Event{Kind: EventMessage, Message: &info})
 	}
 	m.do(effect{hold: true})
 }
 
-// blocked says that a person began to type before the message could be typed.
-func (m *machine) blocked(id string) []effect {
+// blocked says that a person came in between before the message could be
+// typed.
+func (m *machine) blocked(id string, why error) []effect {
 	if e := m.inHand(id); e != nil {
 		m.takeBack(e)
-		m.hold(e)
+		m.hold(e, why)
 	}
 	return m.flush()
 }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -38,10 +36,14 @@ type recorder struct {
 	last  time.Time
 	cols  int
 	rows  int
+	buf   []byte // of the line that is written
 	tail  []byte // the start of a character whose rest has not come yet
 	flush *time.Timer
 	armed bool // flush will come
+	files int  // that were begun
 	err   error
+
+	recent recent // of what is recorded
 }
 
 type castHeader struct {
@@ -50,6 +52,7 @@ type castHeader struct {
 	Timestamp int64             `json:"timestamp"`
 	Title     string            `json:"title,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
+	Offset    int64             `json:"muntin_offset,omitempty"` // of the file's first output
 }
 
 type castTerm struct {
@@ -76,6 +79,20 @@ func openRecorder(path string, limit int64, secrets []string) (*recorder, error)
 		return nil, fmt.Errorf("opening the recording %s: %w", path, err)
 	}
 	r.use(f)
+	err = readCast(path, func(ev castEvent) error {
+		switch ev.kind {
+		case castBegin:
+			r.recent.total = ev.offset
+		case castOutput:
+			r.recent.total += int64(len(ev.data))
+		case castOther:
+		}
+		return nil
+	})
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("opening the recording %s: %w", path, err)
+	}
 	return r, nil
 }
 
@@ -104,7 +121,7 @@ func wholeLines(f *os.File) (int64, error) {
 
 func (r *recorder) use(f *os.File) {
 	r.file = f
-	r.w = bufio.NewWriterSize(f, 16<<10)
+	r.w = bufio.NewWriterSize(f, 64<<10)
 }
 
 // resize records the size of the screen. The first call begins the recording.
@@ -121,9 +138,9 @@ func (r *recorder) resize(cols, rows int) {
 		return
 	}
 	if first {
-		r.event("m", "started again")
+		r.event("m", []byte("started again"))
 	}
-	r.event("r", strconv.Itoa(cols)+"x"+strconv.Itoa(rows))
+	r.event("r", []byte(strconv.Itoa(cols)+"x"+strconv.Itoa(rows)))
 }
 
 // output records what the child printed.
@@ -135,21 +152,33 @@ func (r *recorder) output(b []byte) {
 		b = append(r.tail, b...)
 	}
 	whole := len(b) - partialRune(b)
-	r.tail = bytes.Clone(b[whole:])
+	r.tail = append(r.tail[:0:0], b[whole:]...)
 	if whole > 0 {
-		r.event("o", string(b[:whole]))
+		r.text(b[:whole])
 	}
 }
 
+// text records whole characters of output.
+func (r *recorder) text(b []byte) {
+	b = validText(b)
+	r.event("o", b)
+	r.recent.add(b) // behind the event: a file that is begun with it says where
+}
+
 // close records the exit status, writes everything out and gives back the
-// first error there was.
+// first error there was. Only the first call does something.
 func (r *recorder) close(code int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if rest := append(r.tail, r.secret.rest()...); len(rest) > 0 {
-		r.event("o", string(rest))
+	if r.recent.end {
+		return nil
 	}
-	r.event("x", strconv.Itoa(code))
+	if rest := append(r.tail, r.secret.rest()...); len(rest) > 0 {
+		r.text(rest)
+	}
+	r.recent.end = true
+	r.recent.wake()
+	r.event("x", strconv.AppendInt(nil, int64(code), 10))
 	r.flush.Stop()
 	r.armed = true // nothing is to be written any more
 	return errors.Join(r.err, r.w.Flush(), r.file.Close())
@@ -166,7 +195,9 @@ func (r *recorder) pause() {
 }
 
 func (r *recorder) header() {
-	line, err := json.Marshal(castHeader{Version: 3, Term: castTerm{r.cols, r.rows}, Timestamp: time.Now().Unix()})
+	line, err := json.Marshal(castHeader{
+		Version: 3, Term: castTerm{r.cols, r.rows}, Timestamp: time.Now().Unix(), Offset: r.recent.total,
+	})
 	if err != nil {
 		r.err = err
 		return
@@ -175,13 +206,16 @@ func (r *recorder) header() {
 }
 
 // event writes one event with the time since the one before.
-func (r *recorder) event(code, data string) {
+func (r *recorder) event(code string, data []byte) {
 	now := time.Now()
-	line := strconv.AppendFloat([]byte{'['}, now.Sub(r.last).Seconds(), 'f', 6, 64)
+	line := strconv.AppendFloat(append(r.buf[:0], '['), now.Sub(r.last).Seconds(), 'f', 6, 64)
 	r.last = now
-	line = append(line, `, "`+code+`", `...)
+	line = append(line, `, "`...)
+	line = append(line, code...)
+	line = append(line, `", `...)
 	line = appendJSON(line, data)
-	r.line(append(line, "]\n"...))
+	r.buf = append(line, "]\n"...)
+	r.line(r.buf)
 	if !r.armed {
 		r.armed = true
 		r.flush.Reset(recordPause)
@@ -204,9 +238,7 @@ func (r *recorder) line(line []byte) {
 
 // rotate sets the full file aside and begins a new one.
 func (r *recorder) rotate() {
-	ext := filepath.Ext(r.path)
-	aside := strings.TrimSuffix(r.path, ext) + ".1" + ext
-	if r.err = errors.Join(r.w.Flush(), r.file.Close(), os.Rename(r.path, aside)); r.err != nil {
+	if r.err = errors.Join(r.w.Flush(), r.file.Close(), os.Rename(r.path, aside(r.path))); r.err != nil {
 		return
 	}
 	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o600)
@@ -216,6 +248,7 @@ func (r *recorder) rotate() {
 	}
 	r.use(f)
 	r.size = 0
+	r.files++
 	r.header()
 }
 
@@ -234,24 +267,33 @@ func partialRune(b []byte) int {
 	return 0
 }
 
-// appendJSON appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
-func appendJSON(line []byte, s string) []byte {
+// appendJSON appends text as a JSON string. Bytes that are not UTF-8 become
+// U+FFFD.
+func appendJSON(line, text []byte) []byte {
 	const hex = "0123456789abcdef"
+	text = validText(text)
 	line = append(line, '"')
-	for _, c := range s { // an invalid byte comes as U+FFFD
-		switch {
-		case c == '"' || c == '\\':
-			line = append(line, '\\', byte(c))
-		case c == '\n':
+	for len(text) > 0 {
+		n := 0
+		for n < len(text) && text[n] >= 0x20 && text[n] != '"' && text[n] != '\\' && text[n] != 0x7f {
+			n++
+		}
+		line = append(line, text[:n]...)
+		if text = text[n:]; len(text) == 0 {
+			break
+		}
+		switch c := text[0]; c {
+		case '"', '\\':
+			line = append(line, '\\', c)
+		case '\n':
 			line = append(line, `\n`...)
-		case c == '\r':
+		case '\r':
 			line = append(line, `\r`...)
-		case c < 0x20 || c == 0x7f:
+		default:
 			line = append(line, `\u00`...)
 			line = append(line, hex[c>>4], hex[c&15])
-		default:
-			line = utf8.AppendRune(line, c)
 		}
+		text = text[1:]
 	}
 	return append(line, '"')
 }

@@ -12,6 +12,12 @@ const (
 	whyAccepted = "the supervisor ended during its turn"
 )
 
+// Why messages end before they are handed over.
+const (
+	whyCancelled = "it was cancelled"
+	whyExpired   = "its deadline passed before it was handed over"
+)
+
 // takeUp goes on where the supervisor before this one ended: it closes a turn
 // that was left open, ends the messages that must not be delivered again, and
 // queues the others in the order of their ids.
@@ -32,7 +38,11 @@ func (s *supervisor) takeUp() error {
 		return err
 	}
 	s.m = newMachine(s.opt.Adapter.Link, p.turn, s.opt.Now)
-	s.m.typing = func() bool { return s.term.typed() < s.opt.Hold }
+	s.m.noSteer, s.m.checks = s.opt.Adapter.NoSteer, s.opt.Checkpoints != nil
+	s.m.guard = func() error {
+		_, why := s.term.guarded(s.guard())
+		return why
+	}
 	if p.pending != nil {
 		s.write(Event{Kind: EventTurnEnd, Turn: p.turn, TurnEnd: &TurnEndInfo{
 			Message: p.pending.Message, Task: p.pending.Task,
@@ -61,6 +71,8 @@ func (s *supervisor) takeUpOne(r record, p past) error {
 		why = whyAccepted
 	case !s.opt.Adapter.Link && (r.Typed || last == StateDelivered):
 		why = whyTyped
+	case expired(r, s.opt.Now()):
+		why = whyExpired
 	}
 	if why == "" {
 		s.apply(s.m.add(r, told))

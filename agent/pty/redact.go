@@ -34,15 +34,19 @@ func (r *redactor) pass(b []byte) []byte {
 	if len(r.secrets) == 0 {
 		return b
 	}
-	b = append(r.held, b...)
+	if len(r.held) > 0 {
+		b = append(r.held, b...)
+	}
 	keep := 0
 	for _, s := range r.secrets {
-		b = bytes.ReplaceAll(b, s, []byte(redacted))
+		if bytes.Contains(b, s) { // ReplaceAll copies in any case
+			b = bytes.ReplaceAll(b, s, []byte(redacted))
+		}
 	}
 	for _, s := range r.secrets {
 		keep = max(keep, overlap(b, s))
 	}
-	r.held = bytes.Clone(b[len(b)-keep:])
+	r.held = append([]byte(nil), b[len(b)-keep:]...)
 	return b[:len(b)-keep]
 }
 

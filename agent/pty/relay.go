@@ -15,6 +15,7 @@ const (
 	drainQuiet = 200 * time.Millisecond // nothing came for so long after the exit: that was all
 	drainLimit = 10 * time.Second       // however much still comes
 	fenceLimit = time.Second
+	flood      = 2 << 10 // so much at once, and there is more behind it
 )
 
 // paneFiles are the terminal of the pane, nil where it has none.
@@ -89,6 +90,9 @@ func (r *relay) pumpOut() {
 	for {
 		n, err := r.t.master.Read(buf)
 		if n > 0 {
+			if n >= flood {
+				n += r.more(buf[n:])
+			}
 			r.show(buf[:n])
 			r.extend()
 			continue
@@ -103,6 +107,22 @@ func (r *relay) pumpOut() {
 	}
 }
 
+// more reads what is there already: a pty gives at most a page at a time, and
+// what follows costs much less in larger pieces.
+func (r *relay) more(buf []byte) (n int) {
+	_ = control(r.t.master, func(fd int) error {
+		for len(buf)-n >= os.Getpagesize() {
+			got, err := unix.Read(fd, buf[n:])
+			if err != nil || got <= 0 {
+				return nil // nothing yet, or the end, which the next read tells
+			}
+			n += got
+		}
+		return nil
+	})
+	return n
+}
+
 // show gives output to the pane, the recording and the counters. A pane that
 // is gone does not stop the child from being read.
 func (r *relay) show(b []byte) {
@@ -111,8 +131,15 @@ func (r *relay) show(b []byte) {
 			r.broken.Store(true)
 		}
 	}
+	before := r.rec.offset()
 	r.rec.output(b)
-	r.t.saw(b)
+	if alternate, cleared, changed := r.t.saw(b); changed {
+		screen := mainScreen
+		if alternate {
+			screen = alternateScreen
+		}
+		r.rec.shows(screen, cleared, before)
+	}
 }
 
 // extend moves the deadline while the last output still flows.

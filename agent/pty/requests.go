@@ -2,9 +2,14 @@ package pty
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"muntin/agent/adapter"
+	"muntin/internal/id"
 )
 
 // status answers what the agent does now.
@@ -12,6 +17,7 @@ func (s *supervisor) status(ctx context.Context) (st Status, ok bool) {
 	ok = s.do(ctx, func() {
 		st = s.m.status()
 		st.Run, st.Agent, st.PID, st.Seq = s.opt.Run, s.opt.Agent, os.Getpid(), s.events.last()
+		st.Title, st.Output = s.cues.lastTitle(), s.rec.offset()
 	})
 	return st, ok
 }
@@ -55,6 +61,43 @@ func (s *supervisor) send(ctx context.Context, msg Message) (info MessageInfo, e
 	return info, err
 }
 
+// cancel takes a message back that has not been handed over; another is
+// answered as it is, and an unknown one with nothing.
+func (s *supervisor) cancel(ctx context.Context, msg string) (info MessageInfo, err error) {
+	if !id.Valid(msg) {
+		return MessageInfo{}, nil // and no name of a file
+	}
+	if !s.do(ctx, func() {
+		found, todo, ok := s.m.cancel(msg)
+		if ok {
+			info = found
+			s.apply(todo)
+			return
+		}
+		r, known, findErr := s.box.find(msg)
+		if err = findErr; known {
+			info = r.info()
+		}
+	}) {
+		return MessageInfo{}, errEnding
+	}
+	return info, err
+}
+
+const maxCells = 1000 // a side of the terminal
+
+// resize sets the size of an agent's terminal that no pane decides about.
+func (s *supervisor) resize(size *Size) error {
+	switch {
+	case size == nil || size.Cols < 1 || size.Rows < 1 || size.Cols > maxCells || size.Rows > maxCells:
+		return fmt.Errorf("resize: want a size of 1 to %d columns and rows", maxCells)
+	case isTerminal(s.opt.In) || isTerminal(s.opt.Out):
+		return errors.New("resize: the size of the pane decides")
+	}
+	s.rec.resize(size.Cols, size.Rows)
+	return s.term.resize(unix.Winsize{Col: uint16(size.Cols), Row: uint16(size.Rows)}) //nolint:gosec // checked
+}
+
 // report takes what the built-in agent says.
 func (s *supervisor) report(r Report) {
 	by := adapter.ByProtocol
@@ -78,6 +121,14 @@ func (s *supervisor) report(r Report) {
 		}
 		end.Message, end.Source = r.Message, by
 		s.apply(s.m.turnOver(end))
+	case ReportWaiting:
+		if r.Waiting != nil {
+			s.apply(s.m.waits(WaitingInfo{For: r.Waiting.For, Text: clip(r.Waiting.Text, 512), Source: by}))
+		}
+	case ReportLimit:
+		if r.Limit != nil {
+			s.apply(s.m.limit(LimitInfo{Text: clip(r.Limit.Text, 512), RetryAt: r.Limit.RetryAt, Source: by}))
+		}
 	default:
 		s.log.Warn("an unknown report", "kind", string(r.Kind))
 	}

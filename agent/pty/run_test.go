@@ -1,9 +1,13 @@
 package pty
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +17,7 @@ import (
 
 	creack "github.com/creack/pty"
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"muntin/agent/adapter"
 )
@@ -114,7 +119,7 @@ func TestDrain(t *testing.T) {
 	if got := strings.Count(text, "\n"); got != 4097 || !strings.HasSuffix(text, "the-last-line\r\n") {
 		t.Errorf("%d lines on the pane, the end is %q", got, text[max(len(text)-100, 0):])
 	}
-	if got := castOutput(t, p.dir.Screen()); got != text {
+	if got := castText(t, p.dir.Screen()); got != text {
 		t.Errorf("the recording has %d bytes, the pane %d", len(got), len(text))
 	}
 	rows := lines(t, p.dir.Screen())
@@ -123,8 +128,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// castOutput is what the recording's output events hold.
-func castOutput(t *testing.T, path string) string {
+// castText is what the recording's output events hold.
+func castText(t *testing.T, path string) string {
 	t.Helper()
 	var b strings.Builder
 	for i, line := range lines(t, path) {
@@ -268,4 +273,61 @@ func TestShellAbort(t *testing.T) {
 	if info := p.send(m, StateDone); info.State != StateFailed {
 		t.Errorf("the aborted one: %+v", info)
 	}
+}
+
+// Bytes pass both ways as they are: random ones, and what terminals do beyond
+// text.
+func TestTransparent(t *testing.T) {
+	t.Parallel()
+	data := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{7}).Read(data)
+	special := "\x1b[?1004h\x1b[I\x1b[<0;3;4M\x1b[?2004h\x1b[200~p\x1b[201~\x1b[>1u\x1b[97;5u\x1b]8;id=1;https://example.org\x1b\\link\x1b]8;;\x1b\\" +
+		"\x1b]52;c;aGk=\x07\x1b]2;title\x07\x1b]7501;state=idle:app=x\x1b\\\x1b[38;2;1;2;3m\x1b[48:2::4:5:6m\x1bPq#0;2;0;0;0~~-\x1b\\" +
+		"\x1b_Gf=24,s=1,v=1;AAAA\x1b\\\x1bPtmux;\x1b\x1b]0;x\x07\x1b\\\x1b]1337;File=inline=1:QQ==\x07\x1b]133;A\x07\x1b[?2026h\x1b[?2026l\x07\x00\xff\x9d\x80"
+	data = append(data, special...)
+	dir := t.TempDir()
+	out, in := filepath.Join(dir, "out"), filepath.Join(dir, "in")
+	if err := os.WriteFile(out, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := runPane(t, Options{
+		Argv: []string{self(t)}, Adapter: quickFor("x"), Env: []string{roleEnv + "=bytes", "BYTES_OUT=" + out, "BYTES_IN=" + in},
+	})
+	p.screen.waitFor(t, special)
+	if _, err := p.screen.ptmx.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	p.wait()
+	if p.screen.String() != string(data)+"\x1b[5n" {
+		t.Errorf("the pane got %d bytes, want %d and the fence", len(p.screen.String()), len(data))
+	}
+	got, err := os.ReadFile(in)
+	if err != nil || !bytes.Equal(got, data) {
+		t.Errorf("the program read %d bytes, want %d; %v", len(got), len(data), err)
+	}
+}
+
+// playBytes prints the file BYTES_OUT as it is, and then reads as many bytes as
+// BYTES_IN is to hold into that.
+func playBytes() error {
+	old, err := term.MakeRaw(0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = term.Restore(0, old) }()
+	out, err := os.ReadFile(os.Getenv("BYTES_OUT"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stdout.Write(out); err != nil {
+		return err
+	}
+	in, err := os.Create(os.Getenv("BYTES_IN"))
+	if err != nil {
+		return err
+	}
+	if _, err := io.CopyN(in, os.Stdin, int64(len(out))); err != nil {
+		return err
+	}
+	return in.Close()
 }

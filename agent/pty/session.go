@@ -51,10 +51,32 @@ func (c *session) serve(f Frame) error {
 		}
 		return c.reply(Frame{ID: f.ID, OK: true}, nil)
 	case OpSubscribe:
+		if f.Output != nil {
+			return c.followOutput(f)
+		}
 		if err := c.reply(Frame{ID: f.ID, OK: true}, nil); err != nil {
 			return err
 		}
 		return c.follow(max(f.From, 1))
+	case OpCancel:
+		info, err := s.cancel(c.v.ctx, f.Cancel)
+		answer := Frame{ID: f.ID, OK: true}
+		if info.ID != "" {
+			answer.Info = &info
+		}
+		return c.reply(answer, err)
+	case OpScreen:
+		sc, err := s.screen.show(s.rec, f.Style)
+		if err != nil {
+			return c.reply(f, err)
+		}
+		sc.Title, sc.Alternate = s.cues.lastTitle(), s.term.scan.altScr.Load()
+		return c.reply(Frame{ID: f.ID, OK: true, Screen: &sc}, nil)
+	case OpResize:
+		if err := s.resize(f.Size); err != nil {
+			return c.reply(f, err)
+		}
+		return c.reply(Frame{ID: f.ID, OK: true}, nil)
 	case OpAttach:
 		return c.attach(f)
 	case OpDeliver, OpReport:
@@ -86,19 +108,8 @@ func (c *session) write(line []byte) error {
 // then each as it is written. The log itself is the queue, so that a slow
 // reader costs no memory; one that takes nothing for writeLimit is dropped.
 func (c *session) follow(from int64) error {
-	ctx, cancel := context.WithCancel(c.v.ctx)
-	defer cancel()
-	gone := make(chan struct{})
-	c.v.wg.Go(func() { // the client has nothing more to say but that it goes
-		defer close(gone)
-		_, _ = io.Copy(io.Discard, c.conn)
-		if c.v.closing.Load() {
-			return // it was told to say nothing more; the last events are for it
-		}
-		cancel()
-	})
-	defer func() { c.conn.Close(); <-gone }()
-
+	ctx, stop := c.untilGone()
+	defer stop()
 	log := c.v.s.events
 	var at int64
 	for {
@@ -126,6 +137,26 @@ func (c *session) follow(from int64) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// untilGone is for a connection on which only the supervisor speaks from now
+// on: its context ends when the client goes. stop ends the connection.
+func (c *session) untilGone() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(c.v.ctx)
+	gone := make(chan struct{})
+	c.v.wg.Go(func() { // the client has nothing more to say but that it goes
+		defer close(gone)
+		_, _ = io.Copy(io.Discard, c.conn)
+		if c.v.closing.Load() {
+			return // it was told to say nothing more; the last events are for it
+		}
+		cancel()
+	})
+	return ctx, func() {
+		c.conn.Close()
+		<-gone
+		cancel()
 	}
 }
 

@@ -175,7 +175,7 @@ func TestDeliverDeadline(t *testing.T) {
 	t.Parallel()
 	p, _ := runAgent(t, Options{})
 	p.send(prompt("wait"), StateAccepted)
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
 	defer cancel()
 	_, err := Deliver(ctx, p.dir, Delivery{Message: prompt("later"), Until: StateAccepted})
 	var short *DeliveryError

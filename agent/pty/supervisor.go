@@ -27,9 +27,11 @@ type supervisor struct {
 	box    inbox
 	m      *machine
 	watch  watch
+	cues   cues
 	term   *terminal
 	relay  *relay
 	rec    *recorder
+	screen screenModel
 	child  *child
 	server *server
 	link   *link // the built-in agent's, nil while it has none
@@ -40,7 +42,9 @@ type supervisor struct {
 	outputs chan struct{} // output came while the watch waits for some
 	enters  chan int64    // a person pressed Enter, with the output count before
 	tick    *time.Timer   // look again
+	sent    chan struct{} // a person's text has gone from the pane
 	unhold  *time.Timer   // the person may have stopped typing
+	expire  *time.Timer   // a message's deadline
 	linkEnd *time.Timer   // the link of an agent that has ended is not waited for any longer
 
 	work     context.Context // of deliveries; ends with the child
@@ -49,6 +53,7 @@ type supervisor struct {
 
 	todo     []effect // what apply has not carried out yet
 	applying bool
+	held     bool                   // what OnHeld was told
 	ending   bool                   // the child has been told to end
 	drained  bool                   // it has ended and all of its output is there
 	stuck    map[string]MessageInfo // messages that have ended, but whose files could not be moved
@@ -69,7 +74,8 @@ func Run(ctx context.Context, opt Options) (ExitInfo, error) {
 		opt: opt, log: opt.Log.With("agent", opt.Agent),
 		ops: make(chan func()), over: make(chan struct{}),
 		signals: make(chan os.Signal, 8), outputs: make(chan struct{}, 1), enters: make(chan int64, 1),
-		tick: stoppedTimer(), unhold: stoppedTimer(), linkEnd: stoppedTimer(),
+		sent: make(chan struct{}, 1),
+		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(),
 		stuck: map[string]MessageInfo{},
 	}
 	// Before the child starts: an early hang-up must not orphan it.
@@ -129,6 +135,10 @@ func (s *supervisor) open() (err error) {
 		return fmt.Errorf("opening a pty: %w", err)
 	}
 	s.term.onWake = func() { offer(s.outputs, struct{}{}) }
+	s.term.onSent = func() { offer(s.sent, struct{}{}) }
+	s.term.draft.shell = s.opt.Adapter.Foreground
+	s.cues.on, s.cues.wake = s.opt.Adapter, s.term.onWake
+	s.term.scan.heard = s.cues.add
 	// The socket is there before the inbox is read: a message that finds none
 	// is filed early enough to be read now.
 	if s.server, err = listen(s.opt.Dir.Socket, s); err != nil {
@@ -188,6 +198,10 @@ func (s *supervisor) loop(ctx context.Context) {
 			s.entered(mark)
 		case <-s.unhold.C:
 			s.apply(s.m.poke())
+		case <-s.sent:
+			s.apply(s.m.poke())
+		case <-s.expire.C:
+			s.apply(s.m.expire(s.opt.Now()))
 		case <-s.linkEnd.C:
 			s.apply(s.m.exit())
 		case sig := <-s.signals:
@@ -265,7 +279,6 @@ func (s *supervisor) finish() {
 	if err := s.rec.close(exit.Code); err != nil {
 		s.log.Error("the recording is not complete", "error", err)
 	}
-	s.rec = nil
 	s.write(Event{Kind: EventExit, Exit: &exit})
 }
 
@@ -293,6 +306,7 @@ func (s *supervisor) close() {
 			s.log.Error("the recording is not complete", "error", err)
 		}
 	}
+	s.screen.close()
 	if s.term != nil {
 		s.term.close()
 	}
@@ -303,5 +317,6 @@ func (s *supervisor) close() {
 	}
 	s.tick.Stop()
 	s.unhold.Stop()
+	s.expire.Stop()
 	s.linkEnd.Stop()
 }

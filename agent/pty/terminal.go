@@ -12,16 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errTyping says that a person began to type before a text could be pasted.
-var errTyping = errors.New("a person is typing in the pane")
-
 // A terminal is the inner pty and what is known of it from the bytes that went
 // through. Everything that goes to the child goes through write.
 type terminal struct {
 	master *os.File // not blocking, so that deadlines work
 	slave  *os.File // kept open to ask for what is unread
 
-	mu sync.Mutex // one writer at a time: keystrokes and pastes never mix
+	mu      sync.Mutex   // one writer at a time: keystrokes and pastes never mix
+	written atomic.Int64 // when the child was last given something, since base
+	size    atomic.Int64 // and how many bytes
 
 	base    time.Time
 	output  atomic.Int64 // bytes from the child so far
@@ -29,7 +28,11 @@ type terminal struct {
 	lastKey atomic.Int64 // a person's last key, since base; 0: none yet
 	wake    atomic.Bool  // tell of the next output
 	onWake  func()
-	modes   modes
+	onSent  func() // a person's text is not there any more
+	scan    scanner
+
+	dmu   sync.Mutex // guards draft
+	draft draft
 }
 
 // openTerminal makes a pty of that size. No child has it yet.
@@ -49,7 +52,7 @@ func openTerminal(size unix.Winsize) (*terminal, error) {
 		s.Close()
 		return nil, err
 	}
-	t := &terminal{master: os.NewFile(uintptr(fd), "ptmx"), slave: s, base: time.Now()}
+	t := &terminal{master: os.NewFile(uintptr(fd), "ptmx"), slave: s, base: time.Now(), onWake: func() {}, onSent: func() {}}
 	unix.CloseOnExec(int(s.Fd()))
 	if err := t.resize(size); err != nil {
 		t.close()
@@ -100,14 +103,19 @@ func (t *terminal) lineMode() bool {
 	return on
 }
 
-// saw takes note of output of the child.
-func (t *terminal) saw(b []byte) {
-	t.modes.feed(b)
+// saw takes note of output of the child, and reports whether it changed
+// something about the screen as a whole: which one is shown, and if it was
+// emptied.
+func (t *terminal) saw(b []byte) (alternate, cleared, changed bool) {
+	fresh, before := t.scan.fresh.Load(), t.scan.altScr.Load()
+	t.scan.feed(b)
 	t.lastOut.Store(int64(time.Since(t.base)) | 1)
 	t.output.Add(int64(len(b)))
 	if t.wake.CompareAndSwap(true, false) {
 		t.onWake()
 	}
+	alternate, cleared = t.scan.altScr.Load(), t.scan.fresh.Load() != fresh
+	return alternate, cleared, cleared || alternate != before
 }
 
 // still is for how long there was no output: since the last, or since the
@@ -129,11 +137,55 @@ func (t *terminal) typed() time.Duration {
 func (t *terminal) keys(b []byte, byPerson bool) error {
 	if byPerson {
 		t.lastKey.Store(int64(time.Since(t.base)) | 1)
+		t.drafted(b)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, err := t.master.Write(b)
+	_, err := t.write(b)
 	return err
+}
+
+// write gives the child something. mu is held.
+func (t *terminal) write(b []byte) (int, error) {
+	t.size.Store(int64(len(b)))
+	defer func() { t.written.Store(int64(time.Since(t.base))) }()
+	return t.master.Write(b)
+}
+
+func (t *terminal) drafted(keys []byte) {
+	t.dmu.Lock()
+	had := t.draft.n > 0
+	t.draft.feed(keys)
+	sent := had && t.draft.n == 0
+	t.dmu.Unlock()
+	if sent {
+		t.onSent()
+	}
+}
+
+// undraft says that no text of a person's can stand in the program any more.
+func (t *terminal) undraft() {
+	t.dmu.Lock()
+	defer t.dmu.Unlock()
+	t.draft.n = 0
+}
+
+// A guard says for how long a person's keys keep messages out.
+type guard struct{ keys, draft time.Duration }
+
+// guarded says why nothing must be typed now, and how long to wait before it
+// is asked again; nil if nobody is in the way.
+func (t *terminal) guarded(g guard) (again time.Duration, why error) {
+	typed := t.typed()
+	if typed < g.keys {
+		return g.keys - typed, errTyping
+	}
+	t.dmu.Lock()
+	defer t.dmu.Unlock()
+	if t.draft.n > 0 && typed < g.draft {
+		return g.draft - typed, errDraft
+	}
+	return 0, nil
 }
 
 // A pasting is what to paste and how.
@@ -141,7 +193,7 @@ type pasting struct {
 	text   []byte        // made by pasteBytes
 	submit []byte        // the key after it
 	delay  time.Duration // between the two
-	hold   time.Duration // not while a person's last key is younger than this
+	guard  guard         // not while a person is in the way
 	before func() error  // called when nothing can stop the paste any more, before its first byte
 }
 
@@ -164,13 +216,13 @@ func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
 	if err := t.waitReadLocked(ctx); err != nil {
 		return pasted{}, err
 	}
-	if t.typed() < p.hold {
-		return pasted{}, errTyping
+	if _, why := t.guarded(p.guard); why != nil {
+		return pasted{}, why
 	}
 	if err := p.before(); err != nil {
 		return pasted{}, err
 	}
-	if _, err := t.master.Write(p.text); err != nil {
+	if _, err := t.write(p.text); err != nil {
 		return pasted{}, err
 	}
 	if err := t.waitReadLocked(ctx); err != nil {
@@ -180,7 +232,7 @@ func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
 		return pasted{}, err
 	}
 	done := pasted{mark: t.output.Load()}
-	if _, err := t.master.Write(p.submit); err != nil {
+	if _, err := t.write(p.submit); err != nil {
 		return pasted{}, err
 	}
 	done.read = t.waitRead(ctx, stallLimit) == nil
@@ -192,7 +244,7 @@ func (t *terminal) press(keys []byte) (pasted, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	done := pasted{mark: t.output.Load()}
-	_, err := t.master.Write(keys)
+	_, err := t.write(keys)
 	return done, err
 }
 
@@ -211,18 +263,29 @@ func (t *terminal) waitReadLocked(ctx context.Context) error {
 
 // waitRead waits until the child has read everything, at most limit (0: as
 // long as ctx lasts). Bytes pass through a queue in the kernel before they can
-// be counted, so a single zero proves nothing: three in a row do.
+// be counted, so a single zero proves nothing soon after something was written:
+// two in a row do, or one after a while, or one after what fits into one piece
+// was seen unread.
 func (t *terminal) waitRead(ctx context.Context, limit time.Duration) error {
-	const zeros = 3
-	pause, longest := time.Millisecond, 20*time.Millisecond
-	start := time.Now()
+	const shortest, longest, calm, piece = 350 * time.Microsecond, 20 * time.Millisecond, 50 * time.Millisecond, 4000
+	zeros := 2
+	pause, start := shortest, time.Now()
+	if time.Since(t.base)-time.Duration(t.written.Load()) > calm && t.unread() == 0 {
+		return nil
+	}
 	for seen := 0; seen < zeros; {
 		if t.unread() == 0 {
 			seen++
-			pause = time.Millisecond
+			pause = shortest
 		} else {
 			seen = 0
+			if t.size.Load() <= piece {
+				zeros = 1
+			}
 			pause = min(pause+pause/2, longest)
+		}
+		if seen >= zeros {
+			return nil
 		}
 		if limit > 0 && time.Since(start) > limit {
 			return os.ErrDeadlineExceeded

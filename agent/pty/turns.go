@@ -20,9 +20,11 @@ const maxLastWords = 4 << 10
 // only after its checkpoint; until then nothing is handed over, and what the
 // agent says meanwhile waits too.
 type machine struct {
-	link   bool             // the built-in agent
-	clock  func() time.Time // wall clock
-	typing func() bool      // a person is typing in the pane
+	link    bool             // the built-in agent
+	noSteer bool             // it takes nothing while it works
+	checks  bool             // a checkpoint is asked for before each turn
+	clock   func() time.Time // wall clock
+	guard   func() error     // why nothing must be typed now: a person is at it
 
 	state  AgentState
 	source adapter.Evidence
@@ -32,7 +34,11 @@ type machine struct {
 	cur      *turn
 	booted   bool // the first checkpoint has been tried
 	settling bool // the turn's checkpoint is being taken
+	checking bool // the checkpoint before main's turn is being taken
+	fresh    bool // a checkpoint has been taken just now
 	exited   bool
+	holding  bool         // the next message waits for the person in the pane
+	waiter   *WaitingInfo // the running turn waits for a person
 
 	waiting []*entry          // prompts and followups
 	urgent  []*entry          // steers and aborts
@@ -57,8 +63,8 @@ type entry struct {
 	rec      record
 	state    MessageState
 	evidence adapter.Evidence
-	held     bool // it has been said that it is held
-	late     bool // it was typed for a turn that was over by then
+	why      string // it has been said that it is held, and why
+	late     bool   // it was typed for a turn that was over by then
 }
 
 // An effect is something for the supervisor to do. Exactly one field is set.
@@ -73,7 +79,7 @@ type effect struct {
 
 func newMachine(link bool, turn int, clock func() time.Time) *machine {
 	return &machine{
-		link: link, turn: turn, clock: clock, typing: func() bool { return false },
+		link: link, turn: turn, clock: clock, guard: func() error { return nil },
 		state: AgentStarting, source: adapter.ByNone, since: clock(),
 	}
 }
@@ -220,6 +226,8 @@ func (m *machine) begin(message string, source adapter.Evidence) {
 		t.task = e.rec.Task
 		m.main = nil
 		m.open = append(m.open, e)
+	} else if e != nil && !m.link && !e.rec.Typed {
+		m.takeBack(e) // a person was faster
 	}
 	m.cur = t
 	m.enter(AgentWorking, source)
@@ -231,6 +239,7 @@ func (m *machine) tool(info ToolInfo) []effect {
 	if m.busy() {
 		return m.postpone(func() []effect { return m.tool(info) })
 	}
+	m.waiter = nil // it goes on
 	m.write(Event{Kind: EventTool, Tool: &info})
 	return m.flush()
 }
@@ -265,8 +274,14 @@ func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 	if why != "" {
 		m.write(Event{Kind: EventCheckpointFailed, Error: why})
 	}
-	m.booted = true
-	if m.settling {
+	m.booted, m.fresh = true, true
+	switch {
+	case m.checking:
+		m.checking = false
+		if m.main != nil && !m.exited {
+			m.do(effect{deliver: m.main})
+		}
+	case m.settling:
 		m.settle(info)
 	}
 	for len(m.later) > 0 && !m.busy() {
@@ -282,6 +297,7 @@ func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 		m.leave()
 	}
 	m.next()
+	m.fresh = false
 	return m.flush()
 }
 
@@ -300,7 +316,7 @@ func (m *machine) settle(cp *CheckpointInfo) {
 		m.side = nil
 	}
 	open := m.open
-	m.cur, m.open, m.settling = nil, nil, false
+	m.cur, m.open, m.settling, m.waiter = nil, nil, false, nil
 	if m.state == AgentWorking {
 		m.enter(AgentIdle, end.Source)
 	}
@@ -354,6 +370,8 @@ func (m *machine) exit() []effect {
 	m.later = nil
 	switch {
 	case m.settling:
+	case m.checking:
+		m.leave()
 	case m.cur != nil:
 		m.cur.end = &TurnEndInfo{Reason: TurnExited, Source: adapter.ByProcess}
 		m.settling = true
@@ -387,9 +405,9 @@ func (m *machine) taken(e *entry) bool {
 }
 
 // settled reports whether nothing is under way.
-func (m *machine) settled() bool { return m.booted && !m.settling }
+func (m *machine) settled() bool { return !m.busy() }
 
-func (m *machine) busy() bool { return m.settling || !m.booted }
+func (m *machine) busy() bool { return m.settling || m.checking || !m.booted }
 
 // postpone keeps something that happened until the checkpoint is there.
 func (m *machine) postpone(fn func() []effect) []effect {
@@ -444,7 +462,7 @@ func (m *machine) do(e effect) { m.todo = append(m.todo, e) }
 func (m *machine) status() Status {
 	s := Status{
 		State: m.state, Source: m.source, Since: m.since, Turn: m.turn,
-		Queued: len(m.waiting) + len(m.urgent),
+		Queued: len(m.waiting) + len(m.urgent), Held: m.holding, Waiting: m.waiter,
 	}
 	switch {
 	case m.cur != nil:

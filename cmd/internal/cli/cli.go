@@ -145,6 +145,7 @@ func commands() []command {
 		{"down", "run", run.NewDown},
 		{"recipe", "run", recipe.NewCmd},
 		{"send", "agent", message.NewSend},
+		{"msg", "agent", message.NewMsg},
 		{"logs", "agent", message.NewLogs},
 		{"agent", "agent", agent.NewCmd},
 		{"session", "agent", session.NewCmd},

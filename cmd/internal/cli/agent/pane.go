@@ -66,11 +66,15 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 		In: os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
 		Checkpoints: &checkpoints{dir: workDir, ref: orchestrator.CheckpointRef(run.Name, name), cache: dir.Path, app: a},
 	}
+	held := showHeld(ctx, a, run.Socket, log)
+	opt.OnHeld = held.set
 	exit, err := pty.Run(ctx, opt)
+	held.close()
 	if err != nil {
 		log.Error("the supervisor ended", "error", err)
-		return err
+		return &app.ExitError{Code: exit.Code, Err: err}
 	}
+	exit.Die()
 	return app.Exit(exit.Code)
 }
 
@@ -136,6 +140,7 @@ type checkpoints struct {
 	app             *app.App
 	dir, ref, cache string
 	store           *checkpoint.Store
+	tree            string // of the last one taken here
 }
 
 // Save implements pty.Checkpointer.
@@ -147,12 +152,22 @@ func (c *checkpoints) Save(ctx context.Context, req pty.CheckpointRequest) (pty.
 		}
 		c.store = store
 	}
+	if req.Cause == pty.CauseBetween && c.tree != "" {
+		now, err := c.store.Worktree(ctx)
+		if err != nil {
+			return pty.CheckpointInfo{}, err
+		}
+		if now.Tree == c.tree {
+			return pty.CheckpointInfo{}, pty.ErrUnchanged
+		}
+	}
 	saved, _, err := c.store.Save(ctx, checkpoint.Meta{
 		Run: req.Run, Agent: req.Agent, Turn: req.Turn, Message: req.Message, Entry: req.Entry, Cause: checkpoint.Cause(req.Cause),
 	})
 	if err != nil {
 		return pty.CheckpointInfo{}, fmt.Errorf("taking a checkpoint of %s: %w", c.dir, err)
 	}
+	c.tree = saved.Tree
 	return pty.CheckpointInfo{
 		ID: saved.ID, Commit: saved.Commit, Tree: saved.Tree, Ref: saved.Ref, Files: saved.Files, Cause: string(req.Cause),
 	}, nil

@@ -153,6 +153,17 @@ func (p *printer) describe(e pty.Event) string {
 		return t.Bad.Render("checkpoint failed: ") + term.CleanLine(e.Error)
 	case pty.EventTurnEnd:
 		return p.turnEnd(e)
+	case pty.EventWaiting:
+		if e.Waiting.For == pty.WaitNothing {
+			return t.Dim.Render("  it goes on") + source(t, string(e.Waiting.Source))
+		}
+		return t.Warn.Render("waits for "+string(e.Waiting.For)) + " " + term.CleanLine(e.Waiting.Text) + source(t, string(e.Waiting.Source))
+	case pty.EventLimit:
+		text := t.Bad.Render("limited") + " " + term.CleanLine(e.Limit.Text)
+		if e.Limit.RetryAt != nil {
+			text += t.Dim.Render("  until " + e.Limit.RetryAt.Local().Format("Jan 02 15:04"))
+		}
+		return text + source(t, string(e.Limit.Source))
 	case pty.EventExit:
 		return t.Strong.Render("ended") + fmt.Sprintf("  status %d %s", e.Exit.Code, e.Exit.Signal)
 	}

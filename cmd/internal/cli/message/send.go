@@ -26,6 +26,7 @@ type SendOptions struct {
 	Wait                   bool
 	Until                  string
 	Timeout                time.Duration
+	Deadline               time.Duration
 	JSON                   bool
 }
 
@@ -53,15 +54,22 @@ func NewSend(a *app.App) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Run, "run", "", "the run (default: the living one)")
 	f.BoolVar(&o.Steer, "steer", false, "put it into the running turn")
 	f.BoolVar(&o.FollowUp, "follow-up", false, "let it wait for the end of the turn")
 	f.BoolVar(&o.Abort, "abort", false, "end the running turn; no text is needed")
+	f.DurationVar(&o.Deadline, "deadline", 0, "let it fail if it was not handed over after this long (default: it waits)")
+	o.waitFlags(cmd)
+	return cmd
+}
+
+// waitFlags are those about what the command waits for and prints.
+func (o *SendOptions) waitFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.Run, "run", "", "the run (default: the living one)")
 	f.BoolVarP(&o.Wait, "wait", "w", false, "wait for the end of the turn and print the answer")
 	f.StringVar(&o.Until, "until", "", "the state to wait for: queued, delivered, accepted or done")
 	f.DurationVar(&o.Timeout, "timeout", 0, "give up waiting after this long (exit status 124; default: 30s, with --wait none)")
 	f.BoolVar(&o.JSON, "json", false, "print the outcome as JSON")
-	return cmd
 }
 
 // sent is what `send --json` prints.
@@ -76,11 +84,16 @@ type sent struct {
 }
 
 func send(ctx context.Context, o SendOptions) error {
-	until, err := o.until()
+	m, err := o.message()
 	if err != nil {
 		return err
 	}
-	m, err := o.message()
+	return deliver(ctx, o, m)
+}
+
+// deliver sends the message, follows it and prints how far it came.
+func deliver(ctx context.Context, o SendOptions, m pty.Message) error {
+	until, err := o.until()
 	if err != nil {
 		return err
 	}
@@ -146,6 +159,13 @@ func (o SendOptions) message() (pty.Message, error) {
 			m.Kind = kind
 			kinds++
 		}
+	}
+	if o.Deadline < 0 {
+		return m, app.Usage("--deadline %s: want a time from now", o.Deadline)
+	}
+	if o.Deadline > 0 {
+		at := m.Time.Add(o.Deadline)
+		m.Deadline = &at
 	}
 	if kinds > 1 {
 		return m, app.Usage("say one of --steer, --follow-up and --abort")
