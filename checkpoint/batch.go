@@ -3,8 +3,10 @@ package checkpoint
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/adler32"
 	"io"
 	"io/fs"
 	"os"
@@ -59,7 +61,7 @@ func (o *objects) add(h plumbing.Hash, kind plumbing.ObjectType, content []byte)
 	if err != nil {
 		return err
 	}
-	packed, err := deflate(kind, content) // by several workers at once
+	packed, err := o.deflate(kind, content) // by several workers at once
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (o *objects) startPack() error {
 	w := newPackWriter(f)
 	for _, h := range o.batch.order {
 		m := o.batch.mem[h]
-		packed, err := deflate(m.kind, m.content)
+		packed, err := o.deflate(m.kind, m.content)
 		if err == nil {
 			err = w.append(h, packed)
 		}
@@ -112,21 +114,50 @@ func (o *objects) startPack() error {
 }
 
 // deflate makes the bytes of an object in a pack.
-func deflate(kind plumbing.ObjectType, content []byte) ([]byte, error) {
-	var b bytes.Buffer
+func (o *objects) deflate(kind plumbing.ObjectType, content []byte) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, len(content)/2+64))
 	b.Write(packHead(kind, int64(len(content))))
-	// Trees are mostly hashes, which do not get smaller.
-	level := zlib.BestSpeed
 	if kind == plumbing.TreeObject {
-		level = zlib.NoCompression
+		return storeZlib(b.Bytes(), content), nil // mostly hashes, which do not get smaller
 	}
-	z, err := zlib.NewWriterLevel(&b, level)
+	z, err := o.zip(b)
 	if err != nil {
 		return nil, err
 	}
 	_, err = z.Write(content)
 	err = errors.Join(err, z.Close())
+	o.zippers.Put(z)
 	return b.Bytes(), err
+}
+
+// zip returns a compressor that writes to w. Making one costs as much as
+// compressing a hundred small files, so they are kept.
+func (o *objects) zip(w io.Writer) (*zlib.Writer, error) {
+	if z, ok := o.zippers.Get().(*zlib.Writer); ok {
+		z.Reset(w)
+		return z, nil
+	}
+	return zlib.NewWriterLevel(w, zlib.BestSpeed)
+}
+
+// storeZlib appends content as a zlib stream that is not compressed (RFC 1950, RFC 1951 section 3.2.4).
+func storeZlib(b, content []byte) []byte {
+	const most = 1<<16 - 1 // of a block
+	b = append(b, 0x78, 0x01)
+	for rest, last := content, false; !last; {
+		n := min(len(rest), most)
+		last = n == len(rest)
+		var final byte
+		if last {
+			final = 1
+		}
+		b = append(b, final)
+		b = binary.LittleEndian.AppendUint16(b, uint16(n))
+		b = binary.LittleEndian.AppendUint16(b, ^uint16(n))
+		b = append(b, rest[:n]...)
+		rest = rest[n:]
+	}
+	return binary.BigEndian.AppendUint32(b, adler32.Checksum(content))
 }
 
 // flush puts the batch on disk, under a .keep file if it is a pack.

@@ -322,6 +322,9 @@ func (s *scan) folder(c *contents, name string, tracked *indexEntry, was *ent) {
 		sub.ignored = t.scope.Match(path, true) == ignore.Ignored
 	}
 	if sub.ignored && !s.index.hasBelow(c.tracked, path) {
+		if tracked != nil && s.becameNested(t, path) {
+			return
+		}
 		if _, ok := s.forced[path]; !ok {
 			return
 		}
@@ -336,6 +339,22 @@ func (s *scan) folder(c *contents, name string, tracked *indexEntry, was *ent) {
 		c.subs = append(c.subs, sub)
 	}
 	t.node.ents = append(t.node.ents, e)
+}
+
+// becameNested adds a repository that took the place of a tracked file. It
+// counts even if it is ignored, since the index has its path.
+func (s *scan) becameNested(t *task, path string) bool {
+	t.again = true // the folder can become a repository without a trace in its parent
+	n, ok := openNested(filepath.Join(s.path, path))
+	if !ok {
+		return false
+	}
+	h := n.commit()
+	if h.IsZero() {
+		return false
+	}
+	t.node.ents = append(t.node.ents, ent{name: filepath.Base(path), mode: modeGitlink, hash: h})
+	return true
 }
 
 // folderError decides about a folder that cannot be read: one that went away

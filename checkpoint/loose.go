@@ -229,8 +229,8 @@ func (o *objects) newLoose(kind plumbing.ObjectType, size int64) (*looseFile, er
 	if err != nil {
 		return nil, err
 	}
-	t := &looseFile{store: o, f: f, buf: bufio.NewWriterSize(f, 32<<10), sum: sha1.New()} //nolint:gosec // git's object names
-	t.z, err = zlib.NewWriterLevel(t.buf, zlib.BestSpeed)
+	t := &looseFile{store: o, f: f, buf: bufio.NewWriterSize(f, int(min(size+128, 32<<10))), sum: sha1.New()} //nolint:gosec // git's object names
+	t.z, err = o.zip(t.buf)
 	if err == nil {
 		_, err = fmt.Fprintf(t, "%s %d\x00", kind, size)
 	}
@@ -249,7 +249,9 @@ func (t *looseFile) Write(p []byte) (int, error) {
 
 // finish puts the object in its place, or removes it when there was an error.
 func (t *looseFile) finish(err error) (plumbing.Hash, error) {
-	if err = errors.Join(err, t.z.Close(), t.buf.Flush()); err != nil {
+	err = errors.Join(err, t.z.Close(), t.buf.Flush())
+	t.store.zippers.Put(t.z)
+	if err != nil {
 		_ = t.f.Close() // of no use
 		_ = os.Remove(t.f.Name())
 		return plumbing.ZeroHash, err

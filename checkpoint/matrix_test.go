@@ -205,6 +205,19 @@ func TestTreeIsGits(t *testing.T) {
 			r.git("update-index", "--split-index")
 			r.write("a", "2")
 		},
+		"ignored repository in a tracked file's place": func(r *repo) {
+			r.write("a", "1")
+			r.write("d/b", "1")
+			r.commit()
+			r.write(".gitignore", "a\nb\n")
+			for _, p := range []string{"a", "d/b"} {
+				r.remove(p)
+				sub := &repo{t: r.t, dir: r.path(p)}
+				must(r, os.Mkdir(sub.dir, 0o755))
+				sub.git("init", "-q")
+				sub.git("commit", "-q", "--allow-empty", "-m", "c")
+			}
+		},
 		"fsmonitor and untracked cache": func(r *repo) {
 			r.write("a", "1")
 			r.write("d/b", "1")

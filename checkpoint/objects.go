@@ -35,6 +35,8 @@ type objects struct {
 	keeps []string                    // .keep files of new packs, until settle
 
 	trees map[plumbing.Hash][]treeEntry // parsed trees, see tree.go
+
+	zippers sync.Pool // of *zlib.Writer, see zip
 }
 
 // openObjects opens the objects folder of a git folder.

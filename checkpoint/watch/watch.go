@@ -18,6 +18,8 @@ import (
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
+
+	"muntin/internal/durable"
 )
 
 // ErrUnsupported says that this system cannot watch a tree without opening
@@ -42,6 +44,7 @@ type Options struct {
 type Watcher struct {
 	root, marks string
 	max         int
+	held        *durable.Held // the lock in marks
 
 	mu     sync.Mutex // guards what follows
 	fs     *fsnotify.Watcher
@@ -66,7 +69,8 @@ func New(opts Options) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching worktree: %w", err)
 	}
-	marks, err := os.MkdirTemp(opts.Dir, "watch-")
+	clearMarks(opts.Dir)
+	marks, err := os.MkdirTemp(opts.Dir, marksPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("watching worktree %s: %w", opts.Root, err)
 	}
@@ -74,11 +78,49 @@ func New(opts Options) (*Watcher, error) {
 	if w.max == 0 {
 		w.max = systemLimit() / 2
 	}
-	if err := w.start(); err != nil {
-		_ = os.RemoveAll(marks)
+	if w.held, err = durable.TryLock(filepath.Join(marks, lockName)); err == nil {
+		err = w.start()
+	}
+	if err != nil {
+		err = errors.Join(err, w.release())
 		return nil, fmt.Errorf("watching worktree %s: %w", opts.Root, err)
 	}
 	return w, nil
+}
+
+const (
+	marksPrefix = "watch-" // of the names of folders for marks
+	lockName    = "lock"   // in such a folder, held while its watcher lives
+)
+
+// clearMarks removes the folders of watchers that were killed. What cannot be
+// removed is tried again by the next watcher.
+func clearMarks(dir string) {
+	list, err := filepath.Glob(filepath.Join(dir, marksPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, marks := range list {
+		lock := filepath.Join(marks, lockName)
+		if _, err := os.Stat(lock); err != nil {
+			continue // not a watcher's, or of one that begins just now
+		}
+		held, err := durable.TryLock(lock)
+		if err != nil {
+			continue
+		}
+		_ = os.RemoveAll(marks)
+		_ = held.Unlock()
+	}
+}
+
+// release gives up the folder for marks.
+func (w *Watcher) release() error {
+	err := os.RemoveAll(w.marks)
+	if w.held != nil {
+		err = errors.Join(err, w.held.Unlock())
+	}
+	return err
 }
 
 // start begins with an empty set of folders. w.mu is held, or w is new.
@@ -122,7 +164,21 @@ func (w *Watcher) Add(dir string) error {
 		return w.off
 	}
 	w.dirs[dir] = true
+	if !w.real(dir) {
+		// A symlink took its place, which the system follows: the watch is another folder's.
+		w.distrust(errDoubt)
+	}
 	return nil
+}
+
+// real tells whether a path leads through folders only.
+func (w *Watcher) real(dir string) bool {
+	for at := dir; at != "." && at != ""; at = filepath.Dir(at) {
+		if info, err := os.Lstat(filepath.Join(w.root, at)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
 }
 
 // Changed implements checkpoint.Watcher. It makes a mark in a folder of its
@@ -204,7 +260,7 @@ func (w *Watcher) Close() error {
 	if w.fs != nil {
 		w.stop()
 	}
-	if err := os.RemoveAll(w.marks); err != nil {
+	if err := w.release(); err != nil {
 		return fmt.Errorf("closing watcher of %s: %w", w.root, err)
 	}
 	return nil
@@ -282,8 +338,8 @@ func (w *Watcher) event(e fsnotify.Event) {
 		w.note("", false)
 		return
 	}
-	if w.dirs[rel] && e.Has(fsnotify.Rename) {
-		// The watches below follow the folder under its old name.
+	if w.dirs[rel] && (e.Has(fsnotify.Rename) || e.Has(fsnotify.Create)) {
+		// The watches below follow the folder under its old name; or its watch is another folder's.
 		w.distrust(errDoubt)
 		return
 	}
@@ -292,11 +348,7 @@ func (w *Watcher) event(e fsnotify.Event) {
 	if whole || w.dirs[rel] {
 		w.note(rel, whole)
 	}
-	switch {
-	case !w.dirs[rel]:
-	case e.Has(fsnotify.Create):
-		w.forget(rel)
-	case e.Has(fsnotify.Remove): // it was empty, so nothing below is watched any more
+	if e.Has(fsnotify.Remove) { // a folder was empty, so nothing below is watched any more
 		delete(w.dirs, rel)
 	}
 	parent := filepath.Dir(rel)
@@ -311,18 +363,5 @@ func (w *Watcher) note(dir string, whole bool) {
 	if len(w.dirty) > maxDirty {
 		w.distrust(errDoubt)
 		clear(w.dirty)
-	}
-}
-
-// forget drops the watches of a folder and of all below it: if they are
-// wanted, the scan asks for them again.
-func (w *Watcher) forget(dir string) {
-	for d := range w.dirs {
-		if d == dir || strings.HasPrefix(d, dir+"/") {
-			delete(w.dirs, d)
-			if w.fs != nil {
-				_ = w.fs.Remove(filepath.Join(w.root, d)) // an error says that it is gone already
-			}
-		}
 	}
 }

@@ -222,3 +222,52 @@ func TestGoneAndUnreadableFoldersAreNoError(t *testing.T) {
 		t.Error("a closed watcher answers")
 	}
 }
+
+func TestFoldersOfKilledWatchersAreCleared(t *testing.T) {
+	t.Parallel()
+	marks := t.TempDir()
+	open := func() *Watcher {
+		w, err := New(Options{Root: t.TempDir(), Dir: marks})
+		if errors.Is(err, ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	alive := open()
+	dead := filepath.Join(marks, marksPrefix+"dead")
+	for _, err := range []error{os.Mkdir(dead, 0o700), os.WriteFile(filepath.Join(dead, lockName), nil, 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := open()
+	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of a dead watcher is still there: %v", err)
+	}
+	for _, w := range []*Watcher{alive, next} {
+		if _, err := w.Changed(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A symlink in a folder's place leads the watch elsewhere.
+func TestSymlinkInAFoldersPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0)
+	w.mkdir("d")
+	w.must(os.Symlink("d", w.path("s")))
+	w.add("", "s")
+	if _, err := w.Changed(t.Context()); !errors.Is(err, errDoubt) {
+		t.Errorf("got %v, want doubt", err)
+	}
+	w.add("", "d")
+	w.write("d/new")
+	w.want("d", "d/new*")
+}
