@@ -16,7 +16,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// A batch holds the new objects of a save. The first few stay in memory; when
+// A batch holds the new objects of a save. The first ones stay in memory; when
 // more come they all go into a pack that is written as they come.
 type batch struct {
 	mem   map[plumbing.Hash]memObject
@@ -46,7 +46,7 @@ func (o *objects) add(h plumbing.Hash, kind plumbing.ObjectType, content []byte)
 		o.mu.Unlock()
 		return nil
 	}
-	if o.batch.pack == nil && len(o.batch.mem)+1 < packFrom && o.batch.bytes+len(content) <= memBytes {
+	if o.batch.pack == nil && o.batch.bytes+len(content) <= memBytes {
 		defer o.mu.Unlock()
 		if o.batch.mem == nil {
 			o.batch.mem = map[plumbing.Hash]memObject{}
@@ -162,10 +162,10 @@ func storeZlib(b, content []byte) []byte {
 
 // flush puts the batch on disk, under a .keep file if it is a pack.
 func (o *objects) flush() error {
-	o.mu.Lock()
-	b := o.batch
-	o.batch = batch{}
-	o.mu.Unlock()
+	b, err := o.takeBatch()
+	if err != nil {
+		return err
+	}
 	if b.pack != nil {
 		return o.finishPack(b.pack)
 	}
@@ -181,6 +181,20 @@ func (o *objects) flush() error {
 		o.loose[h] = m
 	}
 	return nil
+}
+
+// takeBatch ends the batch, as a pack if there are enough objects for one.
+func (o *objects) takeBatch() (batch, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.batch.order) >= packFrom {
+		if err := o.startPack(); err != nil {
+			return batch{}, err
+		}
+	}
+	b := o.batch
+	o.batch = batch{}
+	return b, nil
 }
 
 // discard drops what was not synced.

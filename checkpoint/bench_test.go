@@ -127,7 +127,7 @@ func snapshotWays(b *testing.B, r *repo) []snapshotWay {
 		return func() {
 			end, err := s.beginChange(b.Context())
 			fail(err)
-			snap, err := s.take(b.Context(), nil)
+			snap, err := s.take(b.Context(), look{})
 			fail(err)
 			end()
 			snap.ref, snap.commit = s.last.ref, s.last.commit // as if it had been committed

@@ -396,7 +396,7 @@ func TestStatCache(t *testing.T) {
 	dir := t.TempDir()
 	s := r.open(Options{CacheDir: dir})
 	r.check(s)
-	data, err := os.ReadFile(s.cacheFile())
+	data, err := os.ReadFile(s.cacheFile("stat"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func TestStatCache(t *testing.T) {
 		t.Errorf("the cache holds %q, %+v, %v", worktree, snap, err)
 	}
 	for _, broken := range [][]byte{nil, []byte("nonsense"), data[:len(data)-1], append(slices.Clone(data[:40]), data[41:]...)} {
-		must(r, os.WriteFile(s.cacheFile(), broken, 0o600))
+		must(r, os.WriteFile(s.cacheFile("stat"), broken, 0o600))
 		again := r.open(Options{CacheDir: dir})
 		r.write("a", "2")
 		r.check(again)

@@ -164,6 +164,9 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		opts.Now = time.Now
 	}
 	s := &Store{opts: opts, home: h, dir: h.worktreeDir(), git: newGit(h.repo), odb: openObjects(h.where.Path), imported: map[string]plumbing.Hash{}}
+	if file := s.cacheFile("settings"); file != "" && !h.where.Sidecar {
+		s.git.cache = file
+	}
 	format := h.ext["objectformat"]
 	s.git.longHash = format != "" && format != "sha1"
 	if err := s.loadSettings(ctx); err != nil {

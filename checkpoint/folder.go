@@ -265,9 +265,9 @@ func (s *scan) name(c *contents, raw []byte, kind nameKind, r *reader) error {
 	}
 	f := file{task: t, dir: c.dir, name: name, tracked: tracked}
 	if tracked != nil && tracked.mode == modeGitlink {
-		f.tracked = nil
+		f.tracked = nil // it says nothing about a file's content
 	}
-	if f.tracked == nil && !s.forcedFile(&f) && (t.ignored || t.scope.Match(f.path(), false) == ignore.Ignored) {
+	if tracked == nil && !s.forcedFile(&f) && (t.ignored || t.scope.Match(f.path(), false) == ignore.Ignored) {
 		return nil
 	}
 	if dotGitLike(name) {

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -217,6 +218,18 @@ func TestTreeIsGits(t *testing.T) {
 				sub.git("init", "-q")
 				sub.git("commit", "-q", "--allow-empty", "-m", "c")
 			}
+		},
+		"ignored files in repositories' places": func(r *repo) {
+			for _, p := range []string{"a", "b"} {
+				sub := &repo{t: r.t, dir: r.path(p)}
+				must(r, os.Mkdir(sub.dir, 0o755))
+				sub.git("init", "-q")
+				sub.git("commit", "-q", "--allow-empty", "-m", "c")
+			}
+			r.commit()
+			r.write(".gitignore", "a\nb\n")
+			must(r, errors.Join(os.RemoveAll(r.path("a")), os.RemoveAll(r.path("b")), os.Symlink("x", r.path("a"))))
+			r.write("b", "1")
 		},
 		"fsmonitor and untracked cache": func(r *repo) {
 			r.write("a", "1")

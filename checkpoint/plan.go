@@ -40,6 +40,18 @@ type plan struct {
 	protected []PathNote
 }
 
+// changed is the look at what carrying out the plan may have changed. What
+// another process changed elsewhere meanwhile is for the next save to find.
+func (p *plan) changed() look {
+	l := look{since: p.now, dirs: map[string]bool{"": false}}
+	for _, o := range p.ops {
+		for dir := parent(o.path); dir != ""; dir = parent(dir) {
+			l.dirs[dir] = false
+		}
+	}
+	return l
+}
+
 // unstable lists files that changed while they were read and that are to be changed.
 func (p *plan) unstable() []PathNote {
 	var notes []PathNote
@@ -112,7 +124,7 @@ func (s *Store) plan(ctx context.Context, c *change) (*plan, error) {
 
 // compare looks at the worktree and lists what differs from the goal.
 func (s *Store) compare(ctx context.Context, aim aim, forced map[string]bool) (*plan, error) {
-	now, err := s.take(ctx, forced)
+	now, err := s.take(ctx, look{forced: forced})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 	if err == nil {
 		report.Protected = protected
 		report.fill(a)
-		err = s.finish(ctx, j, report)
+		err = s.finish(ctx, j, report, look{})
 	}
 	if err == nil {
 		return report, nil
@@ -106,7 +106,7 @@ func (s *Store) roll(ctx context.Context, from, to *record) (*applier, []PathNot
 	for _, o := range ops {
 		force(forced, o.path)
 	}
-	now, err := s.take(ctx, forced)
+	now, err := s.take(ctx, look{forced: forced})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -181,7 +181,7 @@ func (s *Store) underJournal(ctx context.Context, j *journal, p *plan, report Re
 	}
 	if err == nil {
 		report.fill(a)
-		err = s.finish(ctx, j, &report)
+		err = s.finish(ctx, j, &report, p.changed())
 	}
 	if err == nil {
 		return report, nil
@@ -250,13 +250,14 @@ func (s *Store) repoNotes(target *record) []string {
 	return notes
 }
 
-// finish saves the state after a change and ends it.
-func (s *Store) finish(ctx context.Context, j *journal, report *RestoreReport) error {
+// finish saves the state after a change and ends it. The look says where the
+// change may have changed something.
+func (s *Store) finish(ctx context.Context, j *journal, report *RestoreReport, l look) error {
 	undo, made, err := s.commits(j)
 	if err != nil {
 		return err
 	}
-	snap, err := s.take(ctx, nil)
+	snap, err := s.take(ctx, l)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (s *Store) Save(ctx context.Context, m Meta) (Checkpoint, Report, error) {
 	if m.Cause == "" {
 		m.Cause = CauseManual
 	}
-	snap, err := s.take(ctx, nil)
+	snap, err := s.take(ctx, look{})
 	if err != nil {
 		return Checkpoint{}, Report{}, fmt.Errorf("saving checkpoint of %s: %w", s.repo.Root, err)
 	}
@@ -50,7 +50,7 @@ func (s *Store) Worktree(ctx context.Context) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	defer end()
-	snap, err := s.take(ctx, nil)
+	snap, err := s.take(ctx, look{})
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("looking at worktree %s: %w", s.repo.Root, err)
 	}
@@ -148,10 +148,11 @@ func (s *Store) Close() error {
 	return s.saveCache(s.last)
 }
 
-func (s *Store) cacheFile() string {
+// cacheFile is a file of the cache folder for the worktree, "" for none.
+func (s *Store) cacheFile(kind string) string {
 	if s.opts.CacheDir == "" {
 		return ""
 	}
 	h := plumbing.ComputeHash(plumbing.BlobObject, []byte(s.repo.Root))
-	return filepath.Join(s.opts.CacheDir, "stat-"+h.String()[:16])
+	return filepath.Join(s.opts.CacheDir, kind+"-"+h.String()[:16])
 }

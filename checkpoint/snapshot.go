@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,8 +38,15 @@ type basis struct {
 	conf  uint64 // the settings that matter to a scan
 }
 
-// take scans the worktree. Paths in forced are taken even if they are ignored.
-func (s *Store) take(ctx context.Context, forced map[string]bool) (*snapshot, error) {
+// A look says how a scan looks at the worktree; the zero value: everywhere.
+type look struct {
+	forced map[string]bool // paths that are taken even if they are ignored; their folders map to false
+	since  *snapshot       // if it is the base still, only dirs changed since
+	dirs   map[string]bool // folders, and all above them
+}
+
+// take scans the worktree.
+func (s *Store) take(ctx context.Context, l look) (*snapshot, error) {
 	var err error
 	if s.conf, err = s.git.fresh(ctx, s.conf); err != nil {
 		return nil, err
@@ -51,9 +59,9 @@ func (s *Store) take(ctx context.Context, forced map[string]bool) (*snapshot, er
 	if err != nil {
 		return nil, err
 	}
-	in.forced = forced
+	in.forced = l.forced
 	snap := &snapshot{index: in.index, basis: basis{index: in.index.stamp, conf: s.conf.basis()}}
-	if err := s.aim(ctx, &in, base, snap); err != nil {
+	if err := s.aim(ctx, &in, [2]*snapshot{base, snap}, l); err != nil {
 		return nil, err
 	}
 	root, sc, err := scanWorktree(ctx, in)
@@ -119,7 +127,8 @@ func (s *Store) scanInput(ctx context.Context, base *snapshot) (in scanInput, er
 }
 
 // aim tells the scan where it must look, as far as that is known.
-func (s *Store) aim(ctx context.Context, in *scanInput, base, snap *snapshot) error {
+func (s *Store) aim(ctx context.Context, in *scanInput, snaps [2]*snapshot, l look) error {
+	base, snap := snaps[0], snaps[1]
 	if s.opts.Watcher != nil && len(in.index.at) >= s.opts.WatchFrom {
 		in.watcher = s.opts.Watcher
 		if err := s.drain(ctx); err != nil {
@@ -136,10 +145,7 @@ func (s *Store) aim(ctx context.Context, in *scanInput, base, snap *snapshot) er
 	case base.index != nil && base.index != in.index:
 		in.relist = base.index.changed(in.index)
 	}
-	if in.watcher == nil || !base.watched || base.partial >= maxPartial {
-		return nil
-	}
-	dirty, ok := s.dirtySince(base.seen)
+	dirty, ok := s.dirty(in, base, l)
 	if !ok {
 		return nil
 	}
@@ -156,6 +162,26 @@ func (s *Store) aim(ctx context.Context, in *scanInput, base, snap *snapshot) er
 	}
 	snap.partial = base.partial + 1
 	return nil
+}
+
+// dirty returns the folders that may have changed since base, true for those
+// with everything below them. ok is false if that is not known.
+func (s *Store) dirty(in *scanInput, base *snapshot, l look) (dirs map[string]bool, ok bool) {
+	only := l.since != nil && l.since == base
+	switch {
+	case in.watcher == nil && only:
+		return maps.Clone(l.dirs), true
+	case in.watcher == nil, !base.watched, base.partial >= maxPartial && !only:
+		return nil, false
+	}
+	if dirs, ok = s.dirtySince(base.seen); ok && only {
+		for dir := range l.dirs {
+			if _, known := dirs[dir]; !known {
+				dirs[dir] = false
+			}
+		}
+	}
+	return dirs, ok
 }
 
 // parent is the folder above a path, "" for the root.

@@ -51,7 +51,7 @@ const (
 // saveCache writes the snapshot's nodes for the next process. It is not
 // synced: a file that a power loss tore has another CRC.
 func (s *Store) saveCache(snap *snapshot) error {
-	file := s.cacheFile()
+	file := s.cacheFile("stat")
 	if file == "" || s.cached == snap {
 		return nil
 	}
@@ -185,7 +185,7 @@ func putKey(b []byte, k statKey) []byte {
 
 // loadCache reads the cache file; nil if there is none that can be used.
 func (s *Store) loadCache() *snapshot {
-	file := s.cacheFile()
+	file := s.cacheFile("stat")
 	if file == "" {
 		return nil
 	}

@@ -207,7 +207,7 @@ func (v *verifier) tree(ctx context.Context, n ObjectNote, h plumbing.Hash) erro
 
 // worktree reads every file and compares it with what the stat cache vouches for.
 func (v *verifier) worktree(ctx context.Context) error {
-	snap, err := v.store.take(ctx, nil)
+	snap, err := v.store.take(ctx, look{})
 	if err != nil {
 		return err
 	}
