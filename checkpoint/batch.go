@@ -42,7 +42,7 @@ const (
 // add takes an object into the batch.
 func (o *objects) add(h plumbing.Hash, kind plumbing.ObjectType, content []byte) error {
 	o.mu.Lock()
-	if o.batch.has(h) {
+	if o.known[h] || o.batch.has(h) {
 		o.mu.Unlock()
 		return nil
 	}

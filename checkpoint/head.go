@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +63,7 @@ func openNested(folder string) (nested, bool) {
 	}
 	dir := dotGit
 	if !info.IsDir() {
-		b, err := os.ReadFile(dotGit)
+		b, err := readNow(dotGit)
 		target, ok := strings.CutPrefix(strings.TrimRight(string(b), "\r\n"), "gitdir: ")
 		if err != nil || !ok {
 			return nested{}, false
@@ -72,7 +73,7 @@ func openNested(folder string) (nested, bool) {
 		}
 	}
 	common := dir
-	if b, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+	if b, err := readNow(filepath.Join(dir, "commondir")); err == nil {
 		if common = strings.TrimRight(string(b), "\r\n"); !filepath.IsAbs(common) {
 			common = filepath.Join(dir, common)
 		}
@@ -90,11 +91,23 @@ func (n nested) commit() plumbing.Hash {
 	return h
 }
 
+// readNow is os.ReadFile, but for FIFOs, which would keep the reader waiting.
+func readNow(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
+	}
+	return os.ReadFile(path)
+}
+
 func validHead(path string) bool {
 	if target, err := os.Readlink(path); err == nil {
 		return strings.HasPrefix(target, "refs/")
 	}
-	b, err := os.ReadFile(path)
+	b, err := readNow(path)
 	if err != nil {
 		return false
 	}

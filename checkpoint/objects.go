@@ -35,6 +35,7 @@ type objects struct {
 	keeps []string                    // .keep files of new packs, until settle
 
 	trees map[plumbing.Hash][]treeEntry // parsed trees, see tree.go
+	known map[plumbing.Hash]bool        // objects that are here and that a ref holds: not written again
 
 	zippers sync.Pool // of *zlib.Writer, see zip
 }

@@ -42,11 +42,19 @@ type plan struct {
 
 // changed is the look at what carrying out the plan may have changed. What
 // another process changed elsewhere meanwhile is for the next save to find.
-func (p *plan) changed() look {
-	l := look{since: p.now, dirs: map[string]bool{"": false}}
+// What the goal holds is known: the checkpoint before the change, or the target's, keeps it.
+func (s *Store) changed(p *plan) look {
+	l := look{since: p.now, dirs: map[string]bool{"": false}, known: map[plumbing.Hash]bool{p.goal.tree: true}}
 	for _, o := range p.ops {
+		l.known[o.new.hash] = true
 		for dir := parent(o.path); dir != ""; dir = parent(dir) {
+			if _, seen := l.dirs[dir]; seen {
+				break
+			}
 			l.dirs[dir] = false
+			if e, err := s.odb.lookup(p.goal.tree, dir); err == nil { // else it is written again
+				l.known[e.hash] = true
+			}
 		}
 	}
 	return l

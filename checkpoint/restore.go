@@ -181,7 +181,7 @@ func (s *Store) underJournal(ctx context.Context, j *journal, p *plan, report Re
 	}
 	if err == nil {
 		report.fill(a)
-		err = s.finish(ctx, j, &report, p.changed())
+		err = s.finish(ctx, j, &report, s.changed(p))
 	}
 	if err == nil {
 		return report, nil

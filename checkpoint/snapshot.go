@@ -43,14 +43,17 @@ type look struct {
 	forced map[string]bool // paths that are taken even if they are ignored; their folders map to false
 	since  *snapshot       // if it is the base still, only dirs changed since
 	dirs   map[string]bool // folders, and all above them
+
+	known map[plumbing.Hash]bool // objects that a ref holds
 }
 
 // take scans the worktree.
 func (s *Store) take(ctx context.Context, l look) (*snapshot, error) {
-	var err error
-	if s.conf, err = s.git.fresh(ctx, s.conf); err != nil {
+	conf, err := s.git.fresh(ctx, s.conf)
+	if err != nil {
 		return nil, err
 	}
+	s.conf = conf
 	base, err := s.base()
 	if err != nil {
 		return nil, err
@@ -60,6 +63,8 @@ func (s *Store) take(ctx context.Context, l look) (*snapshot, error) {
 		return nil, err
 	}
 	in.forced = l.forced
+	s.odb.known = l.known
+	defer func() { s.odb.known = nil }()
 	snap := &snapshot{index: in.index, basis: basis{index: in.index.stamp, conf: s.conf.basis()}}
 	if err := s.aim(ctx, &in, [2]*snapshot{base, snap}, l); err != nil {
 		return nil, err
