@@ -174,14 +174,8 @@ func (s *scan) list(t *task, fd int, key statKey, r *reader) ([]*task, error) {
 	tracked := s.index.below(t.path)
 	if t.path != "" && l.has(".git") {
 		t.again = true // it can become a repository without a trace in this folder
-		if tracked.from == tracked.to {
-			if n, ok := openNested(filepath.Join(s.path, t.path)); ok {
-				if !t.ignored { // an ignored one is only here because of a forced path, which it takes precedence over
-					t.node.nested, t.node.hash = true, n.commit()
-				}
-				t.node.again = true
-				return nil, nil
-			}
+		if tracked.from == tracked.to && s.nested(t) {
+			return nil, nil
 		}
 	}
 	var had *rules
@@ -206,6 +200,19 @@ func (s *scan) list(t *task, fd int, key statKey, r *reader) ([]*task, error) {
 	}
 	t.node.again = t.again
 	return c.subs, nil
+}
+
+// nested tells whether t's folder is a repository of its own. Its node says so.
+func (s *scan) nested(t *task) bool {
+	n, ok := openNested(filepath.Join(s.path, t.path))
+	if !ok {
+		return false
+	}
+	if !t.ignored { // an ignored one is only here because of a forced path, which it takes precedence over
+		t.node.nested, t.node.hash = true, n.commit()
+	}
+	t.node.again = true
+	return true
 }
 
 // contents is a folder while its names are gone through.

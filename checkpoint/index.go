@@ -110,7 +110,8 @@ func parseIndex(data []byte) (*index, error) {
 		return nil, errors.New("index is cut short")
 	}
 	x := &index{at: make([]uint32, 0, count), mtime: 1}
-	pos, err := 12, error(nil)
+	var pos int
+	var err error
 	if version == 4 {
 		pos, err = x.expand(body, count)
 	} else {
@@ -313,7 +314,7 @@ func (x *index) changed(y *index) map[string]bool {
 	}
 	i, j := 0, 0
 	for i < len(x.at) || j < len(y.at) {
-		order := 0
+		var order int
 		switch {
 		case i == len(x.at):
 			order = 1

@@ -142,12 +142,12 @@ func (n *node) insert(path string, leaf ent, replace bool) bool {
 // reach makes the folders above path this scan's own as far as they exist,
 // and marks the last one to be listed again: it gets a name that is not on disk.
 func (n *node) reach(path string) {
-	dir, rest := "", path
-	for {
-		var more bool
-		if dir, rest, more = strings.Cut(rest, "/"); !more {
+	for rest := path; ; {
+		dir, below, more := strings.Cut(rest, "/")
+		if !more {
 			break
 		}
+		rest = below
 		e := n.find(dir)
 		if e == nil || e.dir == nil {
 			break

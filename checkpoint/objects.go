@@ -90,10 +90,8 @@ func (o *objects) sync() error {
 	defer dir.Close()
 	if canSyncAll && len(o.fresh) >= manyFiles {
 		err = syncAll(int(dir.Fd()))
-	} else if err = o.syncEach(); err == nil {
-		// The names were in place before the files' syncs, whose journal holds
-		// them; this is for file systems that need to be told. Git does not sync them at all.
-		err = durable.SyncDir(o.root)
+	} else {
+		err = o.syncEach()
 	}
 	if err != nil {
 		return fmt.Errorf("syncing objects: %w", err)
@@ -142,8 +140,11 @@ func (o *objects) syncEach() error {
 		next <- file
 	}
 	close(next)
+	// The names were in place before the files' syncs, whose journal holds
+	// them; this is for file systems that need to be told. Git does not sync them at all.
+	err := durable.SyncDir(o.root)
 	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, err)...)
 }
 
 // syncFile syncs an object's file; one that a gc packed meanwhile is durable.
