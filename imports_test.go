@@ -57,6 +57,8 @@ var walls = []struct {
 	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term"}},
 	{"net/http", []string{"agent/llm/..."}},
 	{"github.com/yuin/goldmark", nil}, // the oracle of tests only: it costs a millisecond at every start
+	{"github.com/aws", []string{"agent/llm/bedrock", "agent/llm/llmtest"}},
+	{"golang.org/x/oauth2", []string{"agent/llm/vertex"}},
 	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board"}},
 }
 

@@ -29,7 +29,11 @@ func benchRepo(b *testing.B, n int) *repo {
 }
 
 func benchName(i int) string {
-	return fmt.Sprintf("d%d/d%d/d%d/f%d.go", i/729%9, i/81%9, i/9%9, i)
+	name := fmt.Sprintf("f%d.go", i)
+	for at := i / 9; at > 0; at /= 9 {
+		name = fmt.Sprintf("d%d/%s", at%9, name)
+	}
+	return name
 }
 
 // benchChange changes k files so that each round is another change.

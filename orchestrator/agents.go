@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"muntin/agent/pty"
+	"muntin/recipes"
 )
 
 // agent takes a line of an agent's event log.
@@ -57,6 +58,9 @@ func (r *step) agent(name string, e pty.Event) {
 }
 
 func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
+	if a.Role == recipes.RolePlanner && end.Reason == pty.TurnDone {
+		r.planned(a)
+	}
 	if end.Usage != nil {
 		a.Tokens += end.Usage.Input + end.Usage.Output + end.Usage.CacheRead + end.Usage.CacheWrite
 		r.state.Agents[a.Name] = a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"muntin/orchestrator/board"
@@ -14,13 +15,14 @@ import (
 type BoardReader struct {
 	file board.File
 
-	mu  sync.Mutex // held over reading and numbering
-	rev int64
+	mu   sync.Mutex // held over reading and numbering
+	rev  int64
+	done map[string]string // by whom tasks were ticked, as far as looked up
 }
 
 // NewBoardReader makes a reader whose readings count on from rev.
 func NewBoardReader(file board.File, rev int64) *BoardReader {
-	return &BoardReader{file: file, rev: rev}
+	return &BoardReader{file: file, rev: rev, done: map[string]string{}}
 }
 
 // Read gives tasks without one an id, brings in what a save from an old text would
@@ -40,8 +42,52 @@ func (b *BoardReader) Read(ctx context.Context) (Input, []board.Problem, error) 
 	if err != nil {
 		return Input{}, nil, fmt.Errorf("reading the board: %w", err)
 	}
+	tasks, err := b.tasks(brd)
+	if err != nil {
+		return Input{}, nil, fmt.Errorf("reading the board: %w", err)
+	}
 	b.rev++
-	return Input{Kind: InputBoard, Rev: b.rev, Tasks: tasksOf(brd)}, brd.Problems, nil
+	return Input{Kind: InputBoard, Rev: b.rev, Tasks: tasks}, brd.Problems, nil
+}
+
+// tasks is the board with who ticked what, which the board's log knows.
+func (b *BoardReader) tasks(brd *board.Board) ([]Task, error) {
+	list := tasksOf(brd)
+	for i, t := range list {
+		if t.State != TaskDone {
+			delete(b.done, t.ID)
+			continue
+		}
+		by, known := b.done[t.ID]
+		if !known {
+			var err error
+			if by, err = b.tickedBy(t.ID); err != nil {
+				return nil, err
+			}
+			b.done[t.ID] = by
+		}
+		list[i].By = by
+	}
+	return list, nil
+}
+
+// tickedBy finds the agent that ticked a task last.
+func (b *BoardReader) tickedBy(task string) (string, error) {
+	if b.file.Log == "" {
+		return "", nil
+	}
+	records, err := b.file.History(task)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range slices.Backward(records) {
+		for _, c := range r.Changes {
+			if c.What == board.Marked && c.To == string(board.Done) {
+				return r.Who, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // edit changes the board under its lock, on behalf of an agent, and returns the
@@ -55,8 +101,12 @@ func (b *BoardReader) edit(ctx context.Context, agent string, change func(*board
 	if err != nil {
 		return Input{}, err
 	}
+	tasks, err := b.tasks(brd)
+	if err != nil {
+		return Input{}, err
+	}
 	b.rev++
-	return Input{Rev: b.rev, Tasks: tasksOf(brd)}, nil
+	return Input{Rev: b.rev, Tasks: tasks}, nil
 }
 
 // claim marks an open task as taken by an agent.
@@ -78,8 +128,15 @@ func (b *BoardReader) claim(ctx context.Context, task, agent string) (Input, err
 // mark writes what became of a task. A task that goes back to the board loses
 // the agent's name; one that a person settled meanwhile stays as it is.
 func (b *BoardReader) mark(ctx context.Context, e Effect) (Input, error) {
-	return b.edit(ctx, e.Agent, func(brd *board.Board) error {
+	who := e.Agent
+	if e.State == TaskActive {
+		who = "" // our own doing
+	}
+	return b.edit(ctx, who, func(brd *board.Board) error {
 		t, ok := brd.Task(e.Task)
+		if e.State == TaskActive && ok && t.State == board.Done { // an agent's tick is put back
+			return brd.SetState(e.Task, board.Claimed)
+		}
 		if !ok || t.State != board.Claimed {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"muntin/agent/pty"
 	"muntin/internal/proc"
 	"muntin/internal/state"
+	"muntin/orchestrator/board"
 	"muntin/orchestrator/worktree"
 )
 
@@ -26,6 +27,7 @@ const maxKept = 32 << 10
 // CrewOptions are what a Crew works with.
 type CrewOptions struct {
 	Board   *BoardReader
+	Plan    PlanFile
 	Git     *worktree.Manager
 	Members map[string]Member
 	Run     string
@@ -69,6 +71,8 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 		res, err = c.merge(ctx, e)
 	case EffectRunCheck:
 		res, err = c.runCheck(ctx, e)
+	case EffectApprove:
+		err = c.Plan.SetStatus(ctx, board.PlanApproved)
 	default:
 		err = fmt.Errorf("unknown effect %q", e.Kind)
 	}

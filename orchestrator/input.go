@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"muntin/agent/pty"
+	"muntin/orchestrator/board"
 )
 
 // An InputKind names what happened.
@@ -15,6 +16,7 @@ const (
 	InputAgent  InputKind = "agent"  // an agent's log has a new line
 	InputResult InputKind = "result" // an effect came to its end
 	InputLost   InputKind = "lost"   // an agent's supervisor has gone without a word
+	InputPlan   InputKind = "plan"   // the plan was read
 )
 
 // An Input is one thing that happened. All inputs of a run are in its journal.
@@ -28,6 +30,14 @@ type Input struct {
 
 	Key    string  `json:"key,omitempty"`
 	Result *Result `json:"result,omitempty"`
+
+	Plan *Plan `json:"plan,omitempty"`
+}
+
+// A Plan is a reading of PLAN.md.
+type Plan struct {
+	Status board.Status `json:"status"`
+	Diff   string       `json:"diff,omitempty"` // to the last reading, as a unified diff; empty for the first
 }
 
 // A Result tells how an effect ended. OK means what was wanted is so; else
@@ -53,6 +63,7 @@ const (
 	EffectMerge    EffectKind = "merge"     // commit the checked tree and merge it
 	EffectMark     EffectKind = "mark"      // write a task's state on the board
 	EffectRunCheck EffectKind = "run-check" // run the run's check on the merged result
+	EffectApprove  EffectKind = "approve"   // write on the plan that it is approved
 )
 
 // An Effect is one thing to be done. Carrying it out twice does no harm. Key

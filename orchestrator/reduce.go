@@ -22,6 +22,10 @@ func Reduce(s State, in Input) (State, []Effect) {
 		}
 	case InputLost:
 		r.lost(in.Agent)
+	case InputPlan:
+		if in.Plan != nil {
+			r.plan(*in.Plan)
+		}
 	case InputResult:
 		if in.Tasks != nil {
 			r.board(in.Rev, in.Tasks)
@@ -90,12 +94,38 @@ func (r *step) board(rev int64, tasks []Task) {
 		case !found:
 			r.takeAway(w, "was removed from the board")
 		case task.State == TaskActive:
+			w.Ticked = false
+			r.state.Work[w.Task] = w
 			r.tellChange(w, task)
+		case task.State == TaskDone && task.By != "":
+			r.tickedByAgent(w, task)
 		case task.State == TaskDone:
 			r.takeAway(w, "was ticked on the board")
 		default:
 			r.takeAway(w, "was set to "+string(task.State)+" on the board")
 		}
+	}
+}
+
+// tickedByAgent takes back what an agent may not decide: whether a task is done is
+// for its check, or a person, to say.
+func (r *step) tickedByAgent(w Work, task Task) {
+	if w.Ticked {
+		return
+	}
+	w.Ticked = true
+	r.state.Work[w.Task] = w
+	r.emit(Effect{Kind: EffectMark, Agent: w.Agent, Task: w.Task, State: TaskActive})
+	if task.By == w.Agent {
+		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("%s says ^%s is done: it is checked when the turn ends", w.Agent, w.Task)})
+		return
+	}
+	r.tell(Fact{Agent: task.By, Bad: true, Text: fmt.Sprintf("%s ticked ^%s, which is %s's: put back", task.By, w.Task, w.Agent)})
+	if _, ours := r.state.Agents[task.By]; ours {
+		r.emit(Effect{
+			Kind: EffectSend, Agent: task.By, Task: w.Task, Msg: pty.KindSteer,
+			Text: fmt.Sprintf("You ticked task ^%s, which %s works on. It was put back: leave the tasks of others alone.", w.Task, w.Agent),
+		})
 	}
 }
 
@@ -128,6 +158,10 @@ func (r *step) phase() {
 		s.Phase = PhaseStarting
 	case len(s.Work) > 0 || s.RunCheck.Key != "" || s.Count(TaskActive) > 0:
 		s.Phase = PhaseRunning
+	case s.Approve != "" || r.planning():
+		s.Phase = PhaseRunning
+	case !r.approved():
+		s.Phase = PhaseWaiting
 	case open > 0 && r.anyReady() && r.workersLeft():
 		s.Phase = PhaseRunning
 	case open > 0 || held > 0 || len(s.Tasks) == 0:

@@ -13,6 +13,9 @@ const RoleWorker = "worker"
 // schedule gives ready tasks to idle workers: tasks by priority and then in
 // the board's order, agents in the recipe's order.
 func (r *step) schedule() {
+	if !r.approved() {
+		return
+	}
 	tasks := slices.Clone(r.state.Tasks)
 	slices.SortStableFunc(tasks, func(a, b Task) int { return rankOf(a) - rankOf(b) })
 	for _, task := range tasks {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -86,14 +87,18 @@ func serve(ctx context.Context, o ServeOptions) error {
 		Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo), Versions: o.Dir.BoardVersions(o.Run.Todo),
 		Log: o.Dir.BoardLog(o.Run.Todo), By: board.Agent,
 	}
-	s := &server{ServeOptions: o, board: NewBoardReader(file, st.Rev), inputs: make(chan Input)}
+	s := &server{
+		ServeOptions: o, board: NewBoardReader(file, st.Rev), inputs: make(chan Input),
+		plan: NewPlanFile(o.Dir, o.Run.Plan, filepath.Join(o.Run.Dir.Path, "plan.md")),
+	}
 	crew := NewCrew(CrewOptions{
-		Board: s.board, Git: git, Members: members(o.Run, recipe), Run: o.Run.Name, Branch: o.Run.Branch,
+		Board: s.board, Plan: s.plan, Git: git, Members: members(o.Run, recipe), Run: o.Run.Name, Branch: o.Run.Branch,
 		Env: o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
 	})
 	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.watchBoard(ctx) })
+	group.Go(func() error { return s.watchPlan(ctx) })
 	lookouts := map[string]*lookout{}
 	for _, name := range st.Order {
 		l := newLookout(o.Run.Dir.Agent(name))
@@ -133,6 +138,7 @@ func InitialState(run Run, recipe *recipes.Recipe) State {
 	}
 	return NewState(Settings{
 		Run: run.Name, Attempts: recipe.Attempts, Check: recipe.Checks.Task, RunCheck: recipe.Checks.Run, Branch: run.Branch,
+		Approval: recipe.Board.Approve,
 	}, agents)
 }
 
@@ -140,6 +146,7 @@ func InitialState(run Run, recipe *recipes.Recipe) State {
 type server struct {
 	ServeOptions
 	board    *BoardReader
+	plan     PlanFile
 	inputs   chan Input
 	problems problems
 }
@@ -161,15 +168,7 @@ func (s *server) show(st State) {
 
 // watchBoard reads the board at once and whenever it changes.
 func (s *server) watchBoard(ctx context.Context) error {
-	w, err := watch.New(ctx, watch.Options{})
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	if err := w.Add(s.Run.Todo); err != nil {
-		return err
-	}
-	for {
+	return watchFile(ctx, s.Run.Todo, func() error {
 		in, problems, err := s.board.Read(ctx)
 		if err != nil {
 			// A board that cannot be read now is left alone; the next save, or
@@ -177,10 +176,44 @@ func (s *server) watchBoard(ctx context.Context) error {
 			problems = []board.Problem{{Line: 1, Col: 1, Text: err.Error()}}
 		}
 		s.problems.set(problems)
-		if err == nil {
-			if err := s.send(ctx, in); err != nil {
-				return err
-			}
+		if err != nil {
+			return nil
+		}
+		return s.send(ctx, in)
+	})
+}
+
+// watchPlan reads the plan at once and whenever it changes.
+func (s *server) watchPlan(ctx context.Context) error {
+	told, last := false, Plan{}
+	return watchFile(ctx, s.Run.Plan, func() error {
+		p, err := s.plan.Read()
+		if err != nil {
+			s.problems.setPlan(err)
+			return nil // as with the board
+		}
+		s.problems.setPlan(nil)
+		if told && p == last && p.Diff == "" {
+			return nil
+		}
+		told, last = true, p
+		return s.send(ctx, Input{Kind: InputPlan, Plan: &p})
+	})
+}
+
+// watchFile calls read at once and whenever the file may have changed.
+func watchFile(ctx context.Context, path string, read func() error) error {
+	w, err := watch.New(ctx, watch.Options{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := w.Add(path); err != nil {
+		return err
+	}
+	for {
+		if err := read(); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():

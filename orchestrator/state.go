@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"muntin/agent/pty"
+	"muntin/orchestrator/board"
+	"muntin/recipes"
 )
 
 // A TaskState is a task's mark on the board.
@@ -34,6 +36,7 @@ type Task struct {
 	Ready    bool      `json:"ready,omitempty"`    // open, and nothing it depends on is missing
 	Group    bool      `json:"group,omitempty"`    // done when its children are; never given out
 	Reason   string    `json:"reason,omitempty"`
+	By       string    `json:"by,omitempty"` // the agent that ticked it; empty: a person, or it is not known
 }
 
 // A Stage is how far the run has come with a task.
@@ -60,6 +63,7 @@ type Work struct {
 	Tree    string // the checkpoint that is being checked or merged
 	Key     string // the effect it waits for; empty while the agent works
 	Since   time.Time
+	Ticked  bool // an agent ticked it, and that is being put back
 }
 
 // An Agent is one agent of the run as its event log shows it.
@@ -97,6 +101,7 @@ type Settings struct {
 	Check    string // the default check of a task
 	RunCheck string // the check of the merged result
 	Branch   string // where checked work is merged to
+	Approval recipes.Approval
 }
 
 // A Fact is a line of the run's story, for people.
@@ -119,6 +124,8 @@ type State struct {
 	Agents   map[string]Agent
 	Tasks    []Task
 	Rev      int64 // which reading of the board Tasks is
+	Plan     board.Status
+	Approve  string // the effect that approves the plan, while it is carried out
 	Work     map[string]Work
 	Effects  int // how many effects there have been; makes their keys
 	Phase    Phase

@@ -13,6 +13,10 @@ func (r *step) result(key string, res Result) {
 		r.runChecked(res)
 		return
 	}
+	if key == r.state.Approve && key != "" {
+		r.approvedBy(res)
+		return
+	}
 	for _, w := range r.state.Work {
 		if w.Key != key || key == "" {
 			continue

@@ -67,7 +67,7 @@ func (d *decoder) recipe(root *ast.MappingNode) *Recipe {
 
 func (d *decoder) board(b *Board) func(ast.Node) {
 	return func(n ast.Node) {
-		d.mapping(n, []field{{"plan", text(d, &b.Plan)}, {"todo", text(d, &b.Todo)}})
+		d.mapping(n, []field{{"plan", text(d, &b.Plan)}, {"todo", text(d, &b.Todo)}, {"approve", text(d, &b.Approve)}})
 	}
 }
 

@@ -29,6 +29,7 @@ func (r *Recipe) Marshal() ([]byte, error) {
 	w.line("", "board", "")
 	w.text("  ", "plan", r.Board.Plan)
 	w.text("  ", "todo", r.Board.Todo)
+	w.text("  ", "approve", string(r.Board.Approve))
 	if r.Checks != (Checks{}) {
 		w.line("", "checks", "")
 		w.text("  ", "task", r.Checks.Task)

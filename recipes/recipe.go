@@ -44,6 +44,19 @@ const (
 	IsolationNone     Isolation = "none"     // the repository itself
 )
 
+// An Approval says who lets a planned run begin.
+type Approval string
+
+// The approvals. Without one the run is not planned: work begins at once.
+const (
+	ApproveNone   Approval = ""
+	ApprovePerson Approval = "person" // nothing is given out before PLAN.md is approved
+	ApproveAuto   Approval = "auto"   // the planner's first finished turn approves it
+)
+
+// RolePlanner is the role of the agent that writes the plan and the board.
+const RolePlanner = "planner"
+
 // RoleWorker is the role of agents that pull tasks from the board.
 const RoleWorker = "worker"
 
@@ -72,8 +85,9 @@ type Recipe struct {
 
 // Board names the board's files, relative to the top of the repository.
 type Board struct {
-	Plan string
-	Todo string
+	Plan    string
+	Todo    string
+	Approve Approval
 }
 
 // Checks are shell commands that judge work. In a file `check: X` is short for

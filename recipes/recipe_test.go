@@ -145,7 +145,7 @@ func TestBuiltins(t *testing.T) {
 			t.Errorf("%s: recipe %q, description %q", i.Name, r.Name, i.Description)
 		}
 	}
-	if want := []string{"demo", "mixed", "solo", "workers"}; !reflect.DeepEqual(names, want) {
+	if want := []string{"demo", "mixed", "plan", "solo", "workers"}; !reflect.DeepEqual(names, want) {
 		t.Errorf("names %q, want %q", names, want)
 	}
 	demo, err := Find("demo", "")
@@ -194,7 +194,7 @@ func TestFind(t *testing.T) {
 	tests := []struct{ name, want string }{
 		{"own", own},
 		{"dmo", "did you mean demo"},
-		{"nothing-like-it", "demo, mixed, solo, workers"},
+		{"nothing-like-it", "demo, mixed, plan, solo, workers"},
 		{"./missing", "./missing does not exist"},
 		{"missing.yml", "missing.yml does not exist"},
 	}

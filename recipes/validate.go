@@ -49,6 +49,7 @@ func (d *decoder) validate(r *Recipe) {
 	if r.CheckTimeout <= 0 || r.CheckTimeout > maxCheckTimeout {
 		d.addAt(d.at[&r.CheckTimeout], "check_timeout: %v is not between 1ns and %v", r.CheckTimeout, maxCheckTimeout)
 	}
+	oneOf(d, "board.approve", &r.Board.Approve, ApprovePerson, ApproveAuto)
 	oneOf(d, "layout", &r.Layout, LayoutAuto, LayoutTogether, LayoutWindows)
 	d.agentList(r, top)
 }

@@ -56,7 +56,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	var control, exec []time.Duration
 	for b.Loop() {
 		exec = append(exec, do(plain))
-		some := make([]time.Duration, 10)
+		some := make([]time.Duration, 100)
 		for i := range some {
 			some[i] = do(s)
 		}

@@ -22,7 +22,11 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	r := credential.NewResolver(credential.Sources{Store: credential.Open(path), Getenv: os.Getenv})
+	from := credential.Sources{Store: credential.Open(path), Getenv: os.Getenv}
+	if log := os.Getenv("MUNTIN_TEST_RENEW"); log != "" {
+		from.Renew = renewFile(log)
+	}
+	r := credential.NewResolver(from)
 	key, _, err := r.Key(context.Background(), credential.Want{Provider: "p"})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

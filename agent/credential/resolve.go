@@ -22,6 +22,13 @@ type Sources struct {
 	Getenv  func(string) string // looks a variable up; "" when it is not set
 	Environ []string            // of the commands; nil: this process's
 	Now     func() time.Time    // default time.Now
+
+	// Renew gives a login that ends soon anew; nil: none is renewed. Its context
+	// outlives the caller's.
+	Renew func(context.Context, Credential) (Credential, error)
+	// Go starts a renewal, which goes on when nobody waits for it any more; whoever
+	// gives it waits before the process ends. Default: the caller waits.
+	Go func(func())
 }
 
 // A Resolver finds keys. It may be used from several goroutines. What a command
@@ -45,6 +52,9 @@ type command struct {
 func NewResolver(from Sources) *Resolver {
 	if from.Now == nil {
 		from.Now = time.Now
+	}
+	if from.Go == nil {
+		from.Go = func(work func()) { work() }
 	}
 	return &Resolver{from: from, commands: map[string]*command{}}
 }
@@ -136,10 +146,7 @@ func (r *Resolver) stored(ctx context.Context, provider string) (string, error) 
 	case !ok:
 		return "", errors.New("it was removed just now")
 	case c.Type == TypeOAuth:
-		if c.Expires > 0 && r.from.Now().UnixMilli() >= c.Expires {
-			return "", fmt.Errorf("the login has expired; run muntin login %s", provider)
-		}
-		return c.Access, nil
+		return r.access(ctx, provider, c)
 	case strings.HasPrefix(c.Key, "!"):
 		return r.run(ctx, c.Key[1:])
 	}

@@ -36,6 +36,11 @@ type Credential struct {
 	Access  string            `json:"access,omitempty"`
 	Refresh string            `json:"refresh,omitempty"`
 	Expires int64             `json:"expires,omitempty"` // Unix milliseconds; 0: never
+
+	// Ours: how a login is renewed. One without them, of another program, never is:
+	// it is that program's.
+	TokenURL string `json:"tokenUrl,omitempty"`
+	ClientID string `json:"clientId,omitempty"`
 }
 
 // A Store is a file of credentials, mode 0600. It may be used from several

@@ -50,10 +50,12 @@ func ClassifyStatus(status int, text string) Class {
 		return ClassAuth
 	case status == 413:
 		return ClassOverflow
-	case status == 408, status == 409, status == 425:
+	case status == 408, status == 409, status == 425, status == 498: // 498: Groq has no capacity
 		return ClassRetryable
 	case status == 501, status == 505:
 		return ClassInvalid
+	case hasAny(text, []string{"rate limit", "too many requests", "throttling"}):
+		return ClassRetryable // also where it counts tokens
 	case hasAny(text, overflowTexts()):
 		return ClassOverflow
 	case status >= 500:
@@ -109,7 +111,7 @@ func quotaTexts() []string {
 	return []string{
 		"insufficient_quota", "insufficient quota", "exceeded your current quota", "billing_hard_limit",
 		"insufficient balance", "insufficient credits", "credit balance is too low", "payment required", "usage limit reached",
-		"out of budget", "available balance", "monthly usage limit", "usagelimiterror", "billing",
+		"out of budget", "available balance", "monthly usage limit", "usagelimiterror", "usage_limit_reached", "monthly quota", "billing",
 	}
 }
 
@@ -120,6 +122,8 @@ func retryTexts() []string {
 		"gateway timeout", "upstream error", "upstream connect", "connection reset", "connection error", "temporarily unavailable",
 		"try again later", "server_busy", "high demand", "at capacity", "unavailable", "resource_exhausted", "resourceexhausted", "upstream failure",
 		"provider returned error", "stream disconnected", "timed out", "timeout", "api_error", "you can retry your request", "throttl",
+		"stream interrupted", "ended without", "stream ended before", "connection refused", "connection lost", "connection closed", "network error",
+		"socket hang up", "other side closed", "retry delay", "model_not_ready", "modelnotready", "modelstreamerror", "internalserver", "serviceunavailable",
 	}
 }
 

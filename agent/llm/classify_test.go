@@ -45,6 +45,12 @@ func TestClassifyTexts(t *testing.T) {
 		{400, "tools.0.name: String should match pattern (invalid_request_error)", llm.ClassInvalid},
 		{404, "model: no-such-model (not_found_error)", llm.ClassInvalid},
 		{501, "overloaded", llm.ClassInvalid},
+		{400, "Throttling: too many tokens in this minute", llm.ClassRetryable},
+		{498, "", llm.ClassRetryable},
+		{0, "modelStreamErrorException: the model broke off", llm.ClassRetryable},
+		{0, "serviceUnavailableException: later", llm.ClassRetryable},
+		{0, "validationException: input is too long for the model", llm.ClassOverflow},
+		{429, "Monthly quota exceeded", llm.ClassQuota},
 	}
 	for _, tt := range tests {
 		if got := llm.ClassifyStatus(tt.status, tt.text); got != tt.want {

@@ -3,13 +3,15 @@ package llm
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
 // A Target is the model that a transcript is converted for.
 type Target struct {
 	API, Provider, Model string
-	NoImages             bool   // the model cannot be shown images
+	NoImages             bool // the model cannot be shown images
+	Images               ImageLimits
 	IDs                  IDRule // of tool calls
 }
 
@@ -24,12 +26,16 @@ type IDRule struct {
 // NoImage is the text that stands in for an image that a model cannot see.
 const NoImage = "[An image was here; this model cannot be shown images.]"
 
+// TooManyImages is the text that stands in for an image beyond a model's limits.
+const TooManyImages = "[An image was here; this model takes no more of them at a time.]"
+
 // Convert gives the part of a transcript that a model may be shown (see
 // Sendable), made fit for that model:
 //   - thinking of another model is left out: nobody else may be held to it, and
 //     its signatures mean nothing elsewhere; so are signatures of texts and calls;
 //   - tool calls and their results get ids that the provider takes;
-//   - images become a note where the model cannot see them.
+//   - images become a note where the model cannot see them; so do the oldest,
+//     where there are more than it takes.
 //
 // The messages given are not changed.
 func Convert(messages []Message, to Target) []Message {
@@ -56,7 +62,27 @@ func Convert(messages []Message, to Target) []Message {
 		}
 		out[i].Content = changed
 	}
+	to.Images.apply(out)
 	return out
+}
+
+// apply replaces the images that are too much. The contents are not shared.
+func (l ImageLimits) apply(messages []Message) {
+	total := 0
+	for _, m := range slices.Backward(messages) {
+		here := 0
+		for i, b := range slices.Backward(m.Content) {
+			if b.Type != BlockImage {
+				continue
+			}
+			if l.MaxPerMessage > 0 && here >= l.MaxPerMessage || l.MaxPerRequest > 0 && total >= l.MaxPerRequest {
+				m.Content[i] = Block{Type: BlockText, Text: TooManyImages}
+				continue
+			}
+			here++
+			total++
+		}
+	}
 }
 
 // Apply gives id as the rule wants it: itself when it fits, else one made from it

@@ -26,6 +26,7 @@ type Endpoint struct {
 	KeyHeader string            // default: that of the dialect; Authorization takes the key as a bearer token
 	Headers   map[string]string // sent with each request, over the defaults; "" takes one away
 	Model     Model             // what is known of the model
+	WireName  string            // what the server calls the model; "": what the request calls it
 	Deadlines Deadlines
 	Now       func() time.Time // for timestamps; default time.Now
 }

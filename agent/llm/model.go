@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -41,6 +42,46 @@ type Model struct {
 	MaxTokens     int               `json:"maxTokens,omitempty"`     // of one response; 0: not known
 	Headers       map[string]string `json:"headers,omitempty"`
 	Compat        json.RawMessage   `json:"compat,omitempty"` // how its server differs; read by its dialect
+	InputLimits   InputLimits       `json:"inputLimits,omitzero"`
+
+	// Fields of the request's body that choose how the answer is drawn, such as
+	// temperature, and what a level of thinking changes in them.
+	Sampling        map[string]json.RawMessage           `json:"samplingParams,omitempty"`
+	SamplingByLevel map[Level]map[string]json.RawMessage `json:"samplingParamsByThinkingLevel,omitempty"`
+
+	Deadlines Deadlines `json:"deadlines,omitzero"` // ours, not Pi's
+}
+
+// InputLimits bound what a server takes in one request. 0 is no bound.
+type InputLimits struct {
+	MaxRequestBytes int         `json:"maxRequestBytes,omitempty"` // of the body
+	Images          ImageLimits `json:"images,omitzero"`
+}
+
+// ImageLimits bound the images of one request. What is too much are the oldest.
+type ImageLimits struct {
+	MaxPerMessage int `json:"maxPerMessage,omitempty"`
+	MaxPerRequest int `json:"maxPerRequest,omitempty"`
+}
+
+// SamplingFor gives the sampling fields for a level of thinking as a JSON object,
+// or nil when there are none. A level that the model has not counts as the nearest.
+func (m Model) SamplingFor(want Level) json.RawMessage {
+	fields := maps.Clone(m.Sampling)
+	if level, _ := m.Level(want); len(m.SamplingByLevel[level]) > 0 {
+		if fields == nil {
+			fields = map[string]json.RawMessage{}
+		}
+		maps.Copy(fields, m.SamplingByLevel[level])
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return nil // they were read from JSON
+	}
+	return out
 }
 
 // A Price is in US dollars for a million tokens.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 	creack "github.com/creack/pty"
 
 	"muntin/agent/adapter"
+	"muntin/internal/durable"
 	"muntin/internal/state"
 )
 
@@ -229,6 +231,24 @@ func BenchmarkSendAccepted(b *testing.B) {
 	benchSend(b, o, StateAccepted)
 }
 
+// floor is what the disk takes for a message that is filed and for the line that
+// says that it is typed, beside everything else.
+func floor(b *testing.B, text string) time.Duration {
+	b.Helper()
+	dir := b.TempDir()
+	log, err := durable.OpenLog(filepath.Join(dir, "log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	start := time.Now()
+	err = errors.Join(durable.WriteFile(filepath.Join(dir, "m"), []byte(text), 0o600), log.Append(Event{Seq: 1}), log.Sync())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(start)
+}
+
 func builtInAdapter() adapter.Adapter { a, _ := adapter.Lookup(adapter.BuiltIn); return a }
 
 func benchSend(b *testing.B, o superOptions, until MessageState) {
@@ -246,8 +266,9 @@ func benchSend(b *testing.B, o superOptions, until MessageState) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	text := strings.Repeat("2 KB of text. ", 146)
-	var took []time.Duration
+	var took, disk []time.Duration
 	for b.Loop() {
+		disk = append(disk, floor(b, text))
 		m := prompt(text)
 		start := time.Now()
 		info, err := Deliver(ctx, p.dir, Delivery{Message: m, Until: until})
@@ -262,6 +283,7 @@ func benchSend(b *testing.B, o superOptions, until MessageState) {
 	mid := median(took)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(mid.Microseconds())/1000, "ms-median")
+	b.ReportMetric(float64(median(disk).Microseconds())/1000, "ms-disk")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-p99")
 }
 

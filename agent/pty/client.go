@@ -77,22 +77,24 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 // answer is the state it is in, which is more than queued only if the id was
 // known already.
 func (c *Client) Send(ctx context.Context, m Message) (MessageState, error) {
-	info, err := c.send(ctx, m)
+	info, _, err := c.send(ctx, m)
 	return info.State, err
 }
 
-func (c *Client) send(ctx context.Context, m Message) (MessageInfo, error) {
+// send is Send, and tells the number of the first event that can come after
+// the answer.
+func (c *Client) send(ctx context.Context, m Message) (info MessageInfo, seq int64, err error) {
 	if err := checkMessage(m); err != nil {
-		return MessageInfo{}, err
+		return MessageInfo{}, 0, err
 	}
 	f, err := c.call(ctx, Frame{Op: OpSend, Message: &m})
 	if err != nil {
-		return MessageInfo{}, err
+		return MessageInfo{}, 0, err
 	}
 	if f.Info == nil {
-		return MessageInfo{}, errors.New("the supervisor's answer has no message state")
+		return MessageInfo{}, 0, errors.New("the supervisor's answer has no message state")
 	}
-	return *f.Info, nil
+	return *f.Info, f.From, nil
 }
 
 // Stop asks the supervisor to end the agent and itself. It returns when that
@@ -167,6 +169,9 @@ func (c *Client) call(ctx context.Context, f Frame) (Frame, error) {
 
 // exchange writes f and reads the next frame with its id.
 func exchange(ctx context.Context, conn net.Conn, frames *frameReader, f Frame) (Frame, error) {
+	if ctx.Err() != nil {
+		return Frame{}, ctx.Err()
+	}
 	defer bound(ctx, conn)()
 	line, err := encode(f)
 	if err != nil {

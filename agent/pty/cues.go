@@ -77,7 +77,7 @@ func (c *cues) lastTitle() string {
 // While a message is being typed they wait: a quick program's answer must not
 // be taken for a turn of somebody else.
 func (s *supervisor) hear() {
-	if e := s.m.main; e != nil && e.rec.Typed && !e.state.Reached(StateDelivered) {
+	if e := s.m.main; e != nil && e.state.Reached(stateTyping) && !e.state.Reached(StateDelivered) {
 		return // wasTyped looks
 	}
 	came, lost := s.cues.take()

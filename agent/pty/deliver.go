@@ -95,15 +95,11 @@ func give(ctx context.Context, dir state.AgentDir, m Message) (h handedOver, err
 			client.Close()
 		}
 	}()
-	before, err := client.Status(ctx)
+	info, seq, err := client.send(ctx, m)
 	if err != nil {
 		return handedOver{}, err
 	}
-	info, err := client.send(ctx, m)
-	if err != nil {
-		return handedOver{}, err
-	}
-	return handedOver{client: client, info: info, from: before.Seq + 1}, nil
+	return handedOver{client: client, info: info, from: seq}, nil
 }
 
 type following struct {

@@ -40,6 +40,10 @@ func (s *supervisor) apply(effects []effect) {
 		case e.hold:
 			again, _ := s.term.guarded(s.guard())
 			s.unhold.Reset(max(again, time.Millisecond))
+		case e.tend:
+			if store, ok := s.opt.Checkpoints.(Maintainer); ok {
+				s.wg.Go(func() { s.maintain(s.work, store) })
+			}
 		}
 	}
 	s.todo, s.applying = nil, false
@@ -48,6 +52,9 @@ func (s *supervisor) apply(effects []effect) {
 
 // settled arranges what depends on the messages that wait now.
 func (s *supervisor) settled() {
+	if s.m.tending && (s.m.cur != nil || s.m.busy()) {
+		s.stopTending()
+	}
 	if s.m.holding != s.held {
 		s.held = s.m.holding
 		s.opt.OnHeld(s.held)
@@ -62,17 +69,20 @@ func (s *supervisor) guard() guard { return guard{keys: s.opt.Hold, draft: s.opt
 
 // deliver hands a message over, in a goroutine of its own.
 func (s *supervisor) deliver(e *entry) {
-	msg := e.rec.Message
+	h, msg := handing{e, e.tries}, e.rec.Message
 	if s.m.link {
 		l := s.link
-		s.wg.Go(func() { s.deliverLink(l, msg) })
+		s.wg.Go(func() { s.deliverLink(l, h, msg) })
 		return
 	}
-	s.wg.Go(func() { s.deliverTyped(e, msg) })
+	s.wg.Go(func() {
+		done, err := s.typeIt(h, msg)
+		s.do(s.work, func() { s.wasTyped(h, done, err) })
+	})
 }
 
 // deliverLink sends the message on the built-in agent's link.
-func (s *supervisor) deliverLink(l *link, msg Message) {
+func (s *supervisor) deliverLink(l *link, h handing, msg Message) {
 	if l != nil {
 		if err := l.send(Frame{Op: OpDeliver, Message: &msg}); err != nil {
 			s.log.Warn("delivering a message", "id", msg.ID, "error", err)
@@ -81,33 +91,31 @@ func (s *supervisor) deliverLink(l *link, msg Message) {
 		}
 	}
 	s.do(s.work, func() {
-		if l == nil || l != s.link {
+		switch {
+		case !s.m.holds(h):
+		case l == nil || l != s.link:
 			s.apply(s.m.returned(msg.ID))
-			return
+		default:
+			s.apply(s.m.delivered(msg.ID, adapter.ByProtocol))
 		}
-		s.apply(s.m.delivered(msg.ID, adapter.ByProtocol))
 	})
 }
 
-// deliverTyped types the message into the agent's terminal.
-func (s *supervisor) deliverTyped(e *entry, msg Message) {
+// typeIt types the message into the agent's terminal.
+func (s *supervisor) typeIt(h handing, msg Message) (pasted, error) {
 	ad := s.opt.Adapter
 	if msg.Kind == KindAbort {
 		s.awaitForeground(s.work)
-		done, err := s.term.press(kittyKeys(ad.Abort, s.term.scan.kitty.Load()))
-		s.do(s.work, func() { s.wasTyped(msg, done, err) })
-		return
+		return s.term.press(kittyKeys(ad.Abort, s.term.scan.kitty.Load()))
 	}
 	text, err := pasteBytes(msg.Text, s.term.scan.pasting.Load(), s.term.lineMode())
 	if err != nil {
-		s.do(s.work, func() { s.apply(s.m.refused(msg.ID, err.Error())) })
-		return
+		return pasted{}, err
 	}
-	done, err := s.term.paste(s.work, pasting{
+	return s.term.paste(s.work, pasting{
 		text: text, submit: kittyKeys(ad.Submit, s.term.scan.kitty.Load()), delay: ad.Delay(len(text)), guard: s.guard(),
-		before: func() error { return s.markTyped(e) },
+		before: func() error { return s.markTyped(h) },
 	})
-	s.do(s.work, func() { s.wasTyped(msg, done, err) })
 }
 
 // awaitForeground gives a shell that has just taken a command a moment to put
@@ -125,24 +133,31 @@ func (s *supervisor) awaitForeground(ctx context.Context) {
 
 // markTyped writes down, before the first byte is typed, that the message must
 // not be typed again whatever happens now.
-func (s *supervisor) markTyped(e *entry) error {
+func (s *supervisor) markTyped(h handing) error {
 	err := context.Canceled
 	s.do(s.work, func() {
-		if s.m.exited || s.m.inHand(e.rec.ID) != e || e.rec.Typed {
+		e := h.e
+		if s.m.exited || !s.m.holds(h) || e.state.Reached(stateTyping) {
 			return
 		}
-		r := e.rec
-		r.Typed = true
-		if err = s.box.put(r); err == nil {
-			e.rec.Typed = true
+		info := e.info()
+		info.State = stateTyping
+		if err = s.events.append(Event{Kind: EventMessage, Turn: s.m.running(), Message: &info}); err != nil {
+			return
+		}
+		if err = s.events.log.Sync(); err == nil {
+			e.state = stateTyping
 		}
 	})
 	return err
 }
 
 // wasTyped goes on after a message was typed, or was not.
-func (s *supervisor) wasTyped(msg Message, done pasted, err error) {
+func (s *supervisor) wasTyped(h handing, done pasted, err error) {
+	msg := h.e.rec.Message
 	switch {
+	case !s.m.holds(h): // it was taken back meanwhile
+		return
 	case errors.Is(err, errTyping) || errors.Is(err, errDraft):
 		s.apply(s.m.blocked(msg.ID, err))
 		return
@@ -239,52 +254,10 @@ func (s *supervisor) lookAgain(again lookAgain, seen int64) {
 
 // entered takes note that a person pressed Enter.
 func (s *supervisor) entered(mark int64) {
+	s.apply(s.m.personEnters())
 	if s.m.link || s.watch.trust > 0 || s.watch.mode != watchRest || s.m.state != AgentIdle || s.m.main != nil {
 		return
 	}
 	s.watch.begin(watchEnter, "", mark, time.Now())
 	s.look()
-}
-
-// checkpoint has one taken, in a goroutine of its own.
-func (s *supervisor) checkpoint(cause CheckpointCause) {
-	if s.opt.Checkpoints == nil {
-		s.apply(s.m.checkpointed(nil, ""))
-		return
-	}
-	req := CheckpointRequest{Run: s.opt.Run, Agent: s.opt.Agent, Turn: s.m.turn, Cause: cause}
-	if t := s.m.cur; t != nil {
-		req.Message = t.message
-		if t.end != nil {
-			req.Entry = t.end.Entry
-		}
-	}
-	if cause == CauseBetween {
-		req.Message = s.m.main.rec.ID
-	}
-	s.wg.Go(func() { s.saveCheckpoint(s.work, req) })
-}
-
-func (s *supervisor) saveCheckpoint(work context.Context, req CheckpointRequest) {
-	// The last turn's checkpoint is taken after the agent has ended, and with
-	// it the deliveries' context.
-	base := context.WithoutCancel(work)
-	ctx, cancel := context.WithTimeout(base, s.opt.CheckpointTimeout)
-	defer cancel()
-	info, err := s.opt.Checkpoints.Save(ctx, req)
-	s.do(base, func() {
-		if errors.Is(err, ErrUnchanged) {
-			s.apply(s.m.checkpointed(nil, ""))
-			return
-		}
-		if err != nil {
-			s.log.Error("taking a checkpoint", "turn", req.Turn, "error", err)
-			s.apply(s.m.checkpointed(nil, err.Error()))
-			return
-		}
-		if info.Cause == "" {
-			info.Cause = string(req.Cause)
-		}
-		s.apply(s.m.checkpointed(&info, ""))
-	})
 }

@@ -3,6 +3,7 @@ package pty
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +22,14 @@ type eventLog struct {
 	mu    sync.Mutex    // guards all below
 	grown chan struct{} // closed at the next append, nil while nobody waits
 	end   bool
+	marks []mark // every markEvery events, in order
 }
+
+// A mark is where an event stands in the log, so that whoever follows it from
+// late on need not read all of it.
+type mark struct{ seq, at int64 }
+
+const markEvery = 64
 
 // A past is what the log tells of the lives before this one.
 type past struct {
@@ -45,12 +53,13 @@ func openEvents(path string, now func() time.Time) (*eventLog, error) {
 // tells which messages have a file there.
 func (l *eventLog) replay(inbox map[string]bool) (past, error) {
 	p := past{states: map[string]MessageState{}, ended: map[string]MessageInfo{}}
-	_, err := durable.Lines(l.path, 0, func(line []byte, _ int64) error {
+	_, err := durable.Lines(l.path, 0, func(line []byte, next int64) error {
 		var ev Event
 		if err := json.Unmarshal(line, &ev); err != nil {
 			return fmt.Errorf("reading %s behind event %d: %w", l.path, l.seq, err)
 		}
 		l.seq = max(l.seq, ev.Seq)
+		l.mark(ev.Seq, next-int64(len(line))-1)
 		p.take(ev, inbox)
 		return nil
 	})
@@ -76,14 +85,34 @@ func (p *past) take(ev Event, inbox map[string]bool) {
 // write fails, so that the log has no gap.
 func (l *eventLog) append(ev Event) error {
 	ev.Seq, ev.Time = l.seq+1, l.now()
+	at := l.log.Size()
 	if err := l.log.Append(ev); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	l.seq++
+	l.mark(l.seq, at)
 	l.wake()
 	l.mu.Unlock()
 	return nil
+}
+
+func (l *eventLog) mark(seq, at int64) {
+	if seq%markEvery == 0 {
+		l.marks = append(l.marks, mark{seq, at})
+	}
+}
+
+// offset is where the log can be read from for all events from seq on.
+func (l *eventLog) offset(seq int64) (at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range slices.Backward(l.marks) {
+		if m.seq <= seq {
+			return m.at
+		}
+	}
+	return 0
 }
 
 // wake tells all who wait. mu is held.

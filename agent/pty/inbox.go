@@ -1,6 +1,7 @@
 package pty
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,13 +22,31 @@ import (
 type record struct {
 	Message
 	State    MessageState `json:"state"`
-	Typed    bool         `json:"typed,omitempty"` // its paste was begun: it is never typed again
+	Filed    int64        `json:"filed,omitempty"` // its place in the order: unix nanoseconds, more than the one before
 	Why      string       `json:"why,omitempty"`   // failed
 	Finished *time.Time   `json:"finished,omitempty"`
 }
 
 func (r record) info() MessageInfo {
 	return MessageInfo{ID: r.ID, Kind: r.Kind, State: r.State, From: r.From, Task: r.Task, Why: r.Why}
+}
+
+// place is where the message stands in the order of those that wait. Ids of one
+// millisecond have none, so it is written down; a file that others made goes by
+// its id.
+func (r record) place() int64 {
+	if r.Filed != 0 {
+		return r.Filed
+	}
+	made, err := id.Time(r.ID)
+	if err != nil {
+		return 0
+	}
+	return made.UnixNano()
+}
+
+func byPlace(x, y record) int {
+	return cmp.Or(cmp.Compare(x.place(), y.place()), strings.Compare(x.ID, y.ID))
 }
 
 // ErrNoMessage says that no message of the agent has that id.
@@ -78,7 +97,7 @@ func (b inbox) find(id string) (record, bool, error) {
 	return record{}, false, nil
 }
 
-// load reads the messages that wait, in the order of their ids. A file that is
+// load reads the messages that wait, in their order. A file that is
 // no message is set aside under another name and told of in bad.
 func (b inbox) load() (records []record, bad []error, err error) {
 	entries, err := os.ReadDir(b.dir.Inbox())
@@ -103,7 +122,7 @@ func (b inbox) load() (records []record, bad []error, err error) {
 			return nil, bad, err
 		}
 	}
-	slices.SortFunc(records, func(x, y record) int { return strings.Compare(x.ID, y.ID) })
+	slices.SortFunc(records, byPlace)
 	return records, bad, nil
 }
 
@@ -153,5 +172,5 @@ func Enqueue(dir state.AgentDir, m Message) error {
 	if _, known, err := box.find(m.ID); err != nil || known {
 		return err
 	}
-	return box.put(record{Message: m, State: StateQueued})
+	return box.put(record{Message: m, State: StateQueued, Filed: time.Now().UnixNano()})
 }

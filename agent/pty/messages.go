@@ -26,13 +26,13 @@ type MessageStatus struct {
 	Changed  time.Time        `json:"changed"` // when it reached the state, as far as is known
 }
 
-// Messages lists an agent's messages in the order of their ids: those that
-// wait, those that are worked on, and those that have ended, whether a
+// Messages lists an agent's messages in the order in which they were filed:
+// those that wait, those that are worked on, and those that have ended, whether a
 // supervisor runs or not. A file that is no message is told of in err, and the
 // others are listed all the same.
 func Messages(dir state.AgentDir) ([]MessageStatus, error) {
 	byID := map[string]*MessageStatus{}
-	var list []*MessageStatus
+	var list []record
 	var bad []error
 	for _, folder := range []string{dir.Inbox(), dir.Done()} {
 		files, err := os.ReadDir(folder)
@@ -51,17 +51,17 @@ func Messages(dir state.AgentDir) ([]MessageStatus, error) {
 			}
 			if known {
 				byID[name] = statusOf(r)
-				list = append(list, byID[name])
+				list = append(list, r)
 			}
 		}
 	}
 	if err := latest(dir, byID); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(x, y *MessageStatus) int { return strings.Compare(x.ID, y.ID) })
+	slices.SortFunc(list, byPlace)
 	out := make([]MessageStatus, len(list))
-	for i, m := range list {
-		out[i] = *m
+	for i, r := range list {
+		out[i] = *byID[r.ID]
 	}
 	return out, errors.Join(bad...)
 }
@@ -137,7 +137,7 @@ func cancelFiled(dir state.AgentDir, r record) (MessageInfo, error) {
 	if err != nil {
 		return MessageInfo{}, err
 	}
-	if last := p.states[r.ID]; r.Typed || last.Reached(StateDelivered) {
+	if last := p.states[r.ID]; last.Reached(stateTyping) {
 		info := r.info()
 		if last != "" {
 			info.State = last

@@ -24,12 +24,25 @@ type Checkpointer interface {
 	Save(ctx context.Context, req CheckpointRequest) (CheckpointInfo, error)
 }
 
+// A Maintainer is a Checkpointer whose store is to be looked after now and then.
+type Maintainer interface {
+	// Maintain does so. It is called from a goroutine of its own after a turn
+	// whenever tendEvery checkpoints have been taken, never twice at once; the
+	// next message waits for it. When a person begins a turn meanwhile its ctx
+	// ends, and Save may be called beside it. An error is logged.
+	Maintain(ctx context.Context) error
+}
+
+// tendEvery is how many checkpoints come between two calls of Maintain.
+const tendEvery = 16
+
 // A CheckpointCause says why a checkpoint is taken.
 type CheckpointCause string
 
 // Why a supervisor takes checkpoints: before the first turn, so that it can be
-// taken back; after each; and before one, if files were changed since the last,
-// by a person then.
+// taken back; after each; and before each, if files were changed since the last,
+// by a person then. For a turn that a person begins it is asked for when they
+// press Enter at the idle agent, or else when the turn is seen to begin.
 const (
 	CauseStart   CheckpointCause = "start"
 	CauseTurn    CheckpointCause = "turn"

@@ -40,7 +40,8 @@ type Message struct {
 // A MessageState is how far a message has come.
 type MessageState string
 
-// The states of a message, in their order. Done and failed are ends.
+// The states of a message, in their order. Done and failed are ends. Between
+// held and delivered a message that is typed is "typing", for a moment.
 const (
 	StateQueued    MessageState = "queued"
 	StateHeld      MessageState = "held"
@@ -48,6 +49,8 @@ const (
 	StateAccepted  MessageState = "accepted"
 	StateDone      MessageState = "done"
 	StateFailed    MessageState = "failed"
+
+	stateTyping MessageState = "typing" // its paste may have begun: it is never typed again
 )
 
 // Ended reports whether nothing more will happen to the message.
@@ -58,7 +61,7 @@ func (s MessageState) Reached(want MessageState) bool { return rank[s] >= rank[w
 
 //nolint:gochecknoglobals // a constant table
 var rank = map[MessageState]int{
-	StateQueued: 1, StateHeld: 1, StateDelivered: 2, StateAccepted: 3, StateDone: 4, StateFailed: 4,
+	StateQueued: 1, StateHeld: 1, stateTyping: 2, StateDelivered: 3, StateAccepted: 4, StateDone: 5, StateFailed: 5,
 }
 
 // An AgentState is what the agent is doing, as far as its supervisor saw.
@@ -255,7 +258,7 @@ type Frame struct {
 	Version int      `json:"version,omitempty"`
 	OK      bool     `json:"ok,omitempty"`
 	Error   string   `json:"error,omitempty"`
-	From    int64    `json:"from,omitempty"` // subscribe: the first seq wanted
+	From    int64    `json:"from,omitempty"` // subscribe: the first seq wanted; the answer to send: the first that can come after it
 	Message *Message `json:"message,omitempty"`
 	Status  *Status  `json:"status,omitempty"`
 	Event   *Event   `json:"event,omitempty"`

@@ -41,6 +41,8 @@ func describe(effects []effect) string {
 			out = append(out, "take:"+string(e.checkpoint))
 		case e.hold:
 			out = append(out, "hold")
+		case e.tend:
+			out = append(out, "tend")
 		}
 	}
 	return strings.Join(out, " ")
@@ -53,6 +55,7 @@ func add(id string, kind MessageKind) func(*machine) []effect {
 		return m.add(record{Message: Message{ID: id, Kind: kind}, State: StateQueued}, false)
 	}
 }
+func typing(m *machine) []effect { m.main.state = stateTyping; return nil }
 func delivered(id string) func(*machine) []effect {
 	return func(m *machine) []effect { return m.delivered(id, adapter.ByProtocol) }
 }
@@ -136,6 +139,18 @@ func TestMachine(t *testing.T) {
 		{"a person's turn", false, append(up[:3:3],
 			step{started(""), "turn_start1"}, step{add("a", KindPrompt), "a=queued"},
 			step{ended(TurnDone), "take:turn"}, step{taken, "checkpoint1 turn_end1(done) deliver:a"})},
+		{"a person is faster than a message that is being typed", false, append(up[:3:3],
+			step{add("a", KindPrompt), "a=queued deliver:a"}, step{typing, ""}, step{started(""), "turn_start1"},
+			step{delivered("a"), "a=delivered"}, step{accepted("a"), "a=accepted"}, step{add("b", KindPrompt), "b=queued"},
+			step{ended(TurnDone), "take:turn"}, step{taken, "checkpoint1 turn_end1(done) a=done finish:a deliver:b"})},
+		{"and than one that was typed", false, append(up[:3:3],
+			step{add("a", KindPrompt), "a=queued deliver:a"}, step{typing, ""}, step{delivered("a"), "a=delivered"},
+			step{started(""), "turn_start1"}, step{ended(TurnDone), "take:turn"},
+			step{taken, "checkpoint1 turn_end1(done) a=done finish:a"})},
+		{"and such a turn ends before it is typed", false, append(up[:3:3],
+			step{add("a", KindPrompt), "a=queued deliver:a"}, step{typing, ""}, step{started(""), "turn_start1"},
+			step{ended(TurnDone), "take:turn"}, step{taken, "checkpoint1 turn_end1(done)"}, step{add("b", KindPrompt), "b=queued"},
+			step{delivered("a"), "a=delivered await:a"}, step{started("a"), "a=accepted turn_start2"})},
 		{"what is unknown changes nothing", true, append(up[:3:3],
 			step{delivered("z"), ""}, step{accepted("z"), ""}, step{ended(TurnDone), ""}, step{ready, ""})},
 	}
@@ -327,5 +342,31 @@ func TestLastWords(t *testing.T) {
 		if got := lastWords(in, 10); got != want || len(got) > 10 || !utf8.ValidString(got) {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
+	}
+}
+
+// What becomes of an attempt to hand a message over says nothing any more once
+// the message was taken back, and even when it is handed over again.
+func TestMachineVoidHanding(t *testing.T) {
+	t.Parallel()
+	m := newMachine(false, 0, time.Now)
+	m.boot()
+	taken(m)
+	ready(m)
+	add("a", KindPrompt)(m)
+	first := handing{m.main, m.main.tries}
+	if !m.holds(first) {
+		t.Error("the first attempt is void at once")
+	}
+	started("")(m) // a person was faster
+	if m.holds(first) {
+		t.Error("an attempt counts after the message was taken back")
+	}
+	ended(TurnDone)(m)
+	if got := describe(taken(m)); got != "checkpoint1 turn_end1(done) deliver:a" {
+		t.Fatal(got)
+	}
+	if m.holds(first) || !m.holds(handing{m.main, m.main.tries}) {
+		t.Error("an old attempt is taken for the new one")
 	}
 }

@@ -13,7 +13,7 @@ func (m *machine) next() {
 }
 
 func (m *machine) hand() {
-	if m.busy() || m.exited || m.state != AgentIdle && m.state != AgentWorking {
+	if m.busy() || m.tending || m.exited || m.state != AgentIdle && m.state != AgentWorking {
 		return
 	}
 	if m.side == nil && len(m.urgent) > 0 && m.nextUrgent(m.urgent[0]) {
@@ -26,19 +26,6 @@ func (m *machine) hand() {
 			m.begins(e)
 		}
 	}
-}
-
-// begins hands over the message that begins a turn, once the state before it
-// is kept: a person may have changed files since the last turn's end. Right
-// after a checkpoint nobody has.
-func (m *machine) begins(e *entry) {
-	m.main = e
-	if m.checks && !m.fresh {
-		m.checking = true
-		m.do(effect{checkpoint: CauseBetween})
-		return
-	}
-	m.do(effect{deliver: e})
 }
 
 // nextUrgent reports whether it took e off its queue.
@@ -111,6 +98,7 @@ func (m *machine) returned(id string) []effect {
 func (m *machine) takeBack(e *entry) {
 	m.letGo(e)
 	e.state = StateQueued
+	e.tries++
 	if e.rec.Kind == KindSteer || e.rec.Kind == KindAbort {
 		m.urgent = slices.Insert(m.urgent, 0, e)
 	} else {
@@ -125,6 +113,11 @@ func (m *machine) inHand(id string) *entry {
 		}
 	}
 	return nil
+}
+
+// holds reports whether h is not void.
+func (m *machine) holds(h handing) bool {
+	return m.inHand(h.e.rec.ID) == h.e && h.e.tries == h.try
 }
 
 func (m *machine) letGo(e *entry) {

@@ -20,7 +20,7 @@ const (
 
 // takeUp goes on where the supervisor before this one ended: it closes a turn
 // that was left open, ends the messages that must not be delivered again, and
-// queues the others in the order of their ids.
+// queues the others in the order in which they were filed.
 func (s *supervisor) takeUp() error {
 	records, bad, err := s.box.load()
 	if err != nil {
@@ -32,6 +32,7 @@ func (s *supervisor) takeUp() error {
 	inbox := make(map[string]bool, len(records))
 	for _, r := range records {
 		inbox[r.ID] = true
+		s.filed = max(s.filed, r.place())
 	}
 	p, err := s.events.replay(inbox)
 	if err != nil {
@@ -39,6 +40,7 @@ func (s *supervisor) takeUp() error {
 	}
 	s.m = newMachine(s.opt.Adapter.Link, p.turn, s.opt.Now)
 	s.m.noSteer, s.m.checks = s.opt.Adapter.NoSteer, s.opt.Checkpoints != nil
+	_, s.m.tends = s.opt.Checkpoints.(Maintainer)
 	s.m.guard = func() error {
 		_, why := s.term.guarded(s.guard())
 		return why
@@ -69,7 +71,7 @@ func (s *supervisor) takeUpOne(r record, p past) error {
 	switch {
 	case last == StateAccepted:
 		why = whyAccepted
-	case !s.opt.Adapter.Link && (r.Typed || last == StateDelivered):
+	case !s.opt.Adapter.Link && last.Reached(stateTyping):
 		why = whyTyped
 	case expired(r, s.opt.Now()):
 		why = whyExpired

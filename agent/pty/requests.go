@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,16 +24,18 @@ func (s *supervisor) status(ctx context.Context) (st Status, ok bool) {
 }
 
 // send takes a message: it is on disk when send returns. A message whose id is
-// known already is not taken again; its present state is the answer.
-func (s *supervisor) send(ctx context.Context, msg Message) (info MessageInfo, err error) {
+// known already is not taken again; its present state is the answer, and seq
+// the number of the first event that can come after it.
+func (s *supervisor) send(ctx context.Context, msg Message) (info MessageInfo, seq int64, err error) {
 	if err := checkMessage(msg); err != nil {
-		return MessageInfo{}, err
+		return MessageInfo{}, 0, err
 	}
 	if msg.Time.IsZero() {
 		msg.Time = s.opt.Now()
 	}
 	err = errEnding
 	s.do(ctx, func() {
+		seq = s.events.last() + 1
 		if e := s.m.find(msg.ID); e != nil {
 			info, err = e.info(), nil
 			return
@@ -50,7 +53,8 @@ func (s *supervisor) send(ctx context.Context, msg Message) (info MessageInfo, e
 			return
 		}
 		if !known { // else it was filed behind the supervisor's back
-			r = record{Message: msg, State: StateQueued}
+			s.filed = max(s.filed+1, time.Now().UnixNano())
+			r = record{Message: msg, State: StateQueued, Filed: s.filed}
 			if err = s.box.put(r); err != nil {
 				return
 			}
@@ -58,7 +62,7 @@ func (s *supervisor) send(ctx context.Context, msg Message) (info MessageInfo, e
 		info = r.info()
 		s.apply(s.m.add(r, false))
 	})
-	return info, err
+	return info, seq, err
 }
 
 // cancel takes a message back that has not been handed over; another is

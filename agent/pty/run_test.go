@@ -40,7 +40,7 @@ func TestShellTurn(t *testing.T) {
 	if info.State != StateDone || info.Evidence != "screen" {
 		t.Errorf("got %+v", info)
 	}
-	if want := []MessageState{StateQueued, StateDelivered, StateAccepted, StateDone}; !slices.Equal(states, want) {
+	if want := []MessageState{StateQueued, stateTyping, StateDelivered, StateAccepted, StateDone}; !slices.Equal(states, want) {
 		t.Errorf("states %v, want %v", states, want)
 	}
 	for _, want := range []string{"hello-42", "two", "three"} {

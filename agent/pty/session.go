@@ -40,11 +40,8 @@ func (c *session) serve(f Frame) error {
 		if f.Message == nil {
 			return c.reply(f, errors.New("send: no message"))
 		}
-		info, err := s.send(c.v.ctx, *f.Message)
-		if err != nil {
-			return c.reply(f, err)
-		}
-		return c.reply(Frame{ID: f.ID, OK: true, Info: &info}, nil)
+		info, seq, err := s.send(c.v.ctx, *f.Message)
+		return c.reply(Frame{ID: f.ID, OK: true, Info: &info, From: seq}, err)
 	case OpStop:
 		if !s.do(c.v.ctx, func() { s.end(syscall.SIGHUP) }) {
 			return c.reply(f, errEnding)
@@ -111,7 +108,7 @@ func (c *session) follow(from int64) error {
 	ctx, stop := c.untilGone()
 	defer stop()
 	log := c.v.s.events
-	var at int64
+	at := log.offset(from)
 	for {
 		next, err := durable.Lines(log.path, at, func(line []byte, _ int64) error {
 			if seqOf(line) < from {

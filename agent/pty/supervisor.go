@@ -49,10 +49,13 @@ type supervisor struct {
 
 	work     context.Context // of deliveries; ends with the child
 	stopWork context.CancelFunc
-	wg       sync.WaitGroup // deliveries, checkpoints, the end of the child
+
+	stopTending context.CancelFunc // ends a call of Maintain; loop's
+	wg          sync.WaitGroup     // deliveries, checkpoints, the end of the child
 
 	todo     []effect // what apply has not carried out yet
 	applying bool
+	filed    int64                  // place of the message that was filed last
 	held     bool                   // what OnHeld was told
 	ending   bool                   // the child has been told to end
 	drained  bool                   // it has ended and all of its output is there
@@ -76,7 +79,7 @@ func Run(ctx context.Context, opt Options) (ExitInfo, error) {
 		signals: make(chan os.Signal, 8), outputs: make(chan struct{}, 1), enters: make(chan int64, 1),
 		sent: make(chan struct{}, 1),
 		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(),
-		stuck: map[string]MessageInfo{},
+		stuck: map[string]MessageInfo{}, stopTending: func() {},
 	}
 	// Before the child starts: an early hang-up must not orphan it.
 	signal.Notify(s.signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGWINCH)

@@ -18,9 +18,7 @@ type terminal struct {
 	master *os.File // not blocking, so that deadlines work
 	slave  *os.File // kept open to ask for what is unread
 
-	mu      sync.Mutex   // one writer at a time: keystrokes and pastes never mix
-	written atomic.Int64 // when the child was last given something, since base
-	size    atomic.Int64 // and how many bytes
+	mu sync.Mutex // one writer at a time: keystrokes and pastes never mix
 
 	base    time.Time
 	output  atomic.Int64 // bytes from the child so far
@@ -82,10 +80,14 @@ func (t *terminal) foreground() int {
 	return pgrp
 }
 
-// unread is how many bytes the child has not read yet.
+// unread is how many bytes the child has not read yet. What was written passes
+// through a queue of the kernel, in which it is not counted; Linux empties that
+// queue when it is asked whether there is something to read (n_tty_poll), so
+// that a zero behind that question is a proof.
 func (t *terminal) unread() int {
 	n := 0
 	_ = control(t.slave, func(fd int) (err error) {
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0) //nolint:gosec // a descriptor
 		n, err = unix.IoctlGetInt(fd, readQueue)
 		return err
 	})
@@ -141,15 +143,8 @@ func (t *terminal) keys(b []byte, byPerson bool) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, err := t.write(b)
+	_, err := t.master.Write(b)
 	return err
-}
-
-// write gives the child something. mu is held.
-func (t *terminal) write(b []byte) (int, error) {
-	t.size.Store(int64(len(b)))
-	defer func() { t.written.Store(int64(time.Since(t.base))) }()
-	return t.master.Write(b)
 }
 
 func (t *terminal) drafted(keys []byte) {
@@ -222,7 +217,7 @@ func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
 	if err := p.before(); err != nil {
 		return pasted{}, err
 	}
-	if _, err := t.write(p.text); err != nil {
+	if _, err := t.master.Write(p.text); err != nil {
 		return pasted{}, err
 	}
 	if err := t.waitReadLocked(ctx); err != nil {
@@ -232,7 +227,7 @@ func (t *terminal) paste(ctx context.Context, p pasting) (pasted, error) {
 		return pasted{}, err
 	}
 	done := pasted{mark: t.output.Load()}
-	if _, err := t.write(p.submit); err != nil {
+	if _, err := t.master.Write(p.submit); err != nil {
 		return pasted{}, err
 	}
 	done.read = t.waitRead(ctx, stallLimit) == nil
@@ -244,7 +239,7 @@ func (t *terminal) press(keys []byte) (pasted, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	done := pasted{mark: t.output.Load()}
-	_, err := t.write(keys)
+	_, err := t.master.Write(keys)
 	return done, err
 }
 
@@ -262,39 +257,30 @@ func (t *terminal) waitReadLocked(ctx context.Context) error {
 }
 
 // waitRead waits until the child has read everything, at most limit (0: as
-// long as ctx lasts). Bytes pass through a queue in the kernel before they can
-// be counted, so a single zero proves nothing soon after something was written:
-// two in a row do, or one after a while, or one after what fits into one piece
-// was seen unread.
+// long as ctx lasts).
 func (t *terminal) waitRead(ctx context.Context, limit time.Duration) error {
-	const shortest, longest, calm, piece = 350 * time.Microsecond, 20 * time.Millisecond, 50 * time.Millisecond, 4000
-	zeros := 2
-	pause, start := shortest, time.Now()
-	if time.Since(t.base)-time.Duration(t.written.Load()) > calm && t.unread() == 0 {
-		return nil
-	}
-	for seen := 0; seen < zeros; {
-		if t.unread() == 0 {
-			seen++
-			pause = shortest
-		} else {
-			seen = 0
-			if t.size.Load() <= piece {
-				zeros = 1
-			}
-			pause = min(pause+pause/2, longest)
-		}
-		if seen >= zeros {
-			return nil
-		}
+	const shortest, longest = 50 * time.Microsecond, 20 * time.Millisecond
+	start := time.Now()
+	for pause := shortest; t.unread() > 0; pause = min(pause+pause/2, longest) {
 		if limit > 0 && time.Since(start) > limit {
 			return os.ErrDeadlineExceeded
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := nap(ctx, pause); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// nap is wait for times that a timer of Go's is too coarse for: in a process
+// that is at rest none ends in less than a millisecond.
+func nap(ctx context.Context, d time.Duration) error {
+	if d > 2*time.Millisecond {
+		return wait(ctx, d)
+	}
+	limit := unix.NsecToTimeval(int64(d))
+	_, _ = unix.Select(0, nil, nil, nil, &limit) // a signal may end it early
+	return ctx.Err()
 }
 
 // wait pauses for d or until ctx ends.

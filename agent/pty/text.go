@@ -142,3 +142,31 @@ func pressesEnter(b []byte) bool {
 	}
 	return bytes.IndexByte(b, '\r') >= 0 || bytes.Contains(b, []byte("\x1b[13u"))
 }
+
+// maxLastWords is how much of the agent's last words a turn_end keeps.
+const maxLastWords = 4 << 10
+
+// lastWords keeps the end of a text, at most n bytes, between characters: what
+// an answer comes to stands there.
+func lastWords(s string, n int) string {
+	const mark = "…"
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n+len(mark):]
+	for len(s) > 0 && !utf8.RuneStart(s[0]) {
+		s = s[1:]
+	}
+	return mark + s
+}
+
+// clip cuts a text to at most n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

@@ -116,7 +116,9 @@ func (p tmuxPane) until(what string, fn func() bool) {
 	ctx := testContext(p.s.t)
 	for !fn() {
 		if wait(ctx, 20*time.Millisecond) != nil {
-			p.s.t.Fatalf("never: %s; the pane is %s and shows\n%s", what, p.format("#{pane_dead} #{pane_dead_status} #{pane_dead_signal}"), p.capture())
+			state, _ := os.ReadFile("/proc/" + p.format("#{pane_pid}") + "/stat") // Z: tmux has not waited for it
+			p.s.t.Fatalf("never: %s; the pane is %s (%.60s) and shows\n%s",
+				what, p.format("#{pane_dead} #{pane_dead_status} #{pane_dead_signal}"), state, p.capture())
 		}
 	}
 }
@@ -149,7 +151,7 @@ func TestInTmux(t *testing.T) {
 			s.supervised(sh("kill -TERM $$")...).is("#{pane_dead} #{pane_dead_signal}", "1 15")
 		}},
 		{"size", func(_ *testing.T, s *tmuxServer) {
-			p := s.supervised(sh("stty size; trap 'stty size' WINCH; while :; do sleep 0.05; done")...)
+			p := s.supervised(sh("trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done")...)
 			p.shows("24 80")
 			s.tmux("resize-window", "-t", p.id, "-x", "91", "-y", "13")
 			p.shows("13 91")
@@ -164,13 +166,16 @@ func TestInTmux(t *testing.T) {
 		}},
 		{"job control", func(t *testing.T, s *tmuxServer) {
 			p := s.supervised(bash(t)...)
-			p.keys("sh -c 'echo be\"\"gun; sleep 1000'", "Enter")
+			p.keys("sh -c 'echo be\"\"gun; exec sleep 1000'", "Enter")
 			p.shows("begun")
 			p.keys("C-z")
 			p.shows("Stopped")
 			p.keys("bg", "Enter")
 			p.shows("sleep 1000' &")
-			p.keys("fg", "Enter", "C-c")
+			p.keys("fg", "Enter")
+			p.shows("fg\nsh -c") // an interrupt throws away what is typed ahead
+			p.keys("C-c")
+			p.shows("^C")
 			p.keys("echo af\"\"ter", "Enter")
 			p.shows("after")
 		}},

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -57,11 +58,18 @@ func playTUI() error {
 		defer close(keys)
 		for {
 			buf := make([]byte, 64<<10)
+			// When they came, as the program sees it: the machine may be so
+			// busy that this goroutine stands still behind the reading, and
+			// then the next key seems to come at once.
+			for _, err := unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1); errors.Is(err, unix.EINTR); {
+				_, err = unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1)
+			}
+			at := time.Now()
 			n, err := os.Stdin.Read(buf)
 			if err != nil {
 				return
 			}
-			keys <- readKeys{buf[:n], time.Now()}
+			keys <- readKeys{buf[:n], at}
 		}
 	}()
 	f.insert = true
@@ -296,7 +304,7 @@ func soak(t *testing.T, fake fakeTUI, count int) {
 		Argv: []string{self(t)}, Adapter: ad, Hold: 25 * time.Millisecond, Env: []string{roleEnv + "=tui", "FAKE_TUI=" + string(raw)},
 	})
 	rnd := rand.New(rand.NewPCG(1, 2))
-	want := map[string]int{}
+	want, named := map[string]int{}, map[string]string{}
 	ids := make([]string, 0, count)
 	c := p.client()
 	send := func(i int) {
@@ -308,6 +316,7 @@ func soak(t *testing.T, fake fakeTUI, count int) {
 			m.Kind = KindSteer
 		}
 		want[m.Text]++
+		named[m.Text] = m.ID
 		ids = append(ids, m.ID)
 		if _, err := c.Send(testContext(t), m); err != nil {
 			t.Error(err)
@@ -341,7 +350,13 @@ func soak(t *testing.T, fake fakeTUI, count int) {
 	for _, text := range typed {
 		want[text]++
 	}
-	checkSoak(t, fake.Log, want)
+	for _, text := range checkSoak(t, fake.Log, want) {
+		for _, ev := range p.events() {
+			if line, _ := json.Marshal(ev); ev.Message != nil && ev.Message.ID == named[text] {
+				t.Logf("%.300s", line)
+			}
+		}
+	}
 }
 
 // waitEnded waits until all of the messages have ended.
@@ -429,7 +444,8 @@ func typist(t *testing.T, p *pane, fake fakeTUI, stop <-chan struct{}) (sent []s
 	return sent
 }
 
-func checkSoak(t *testing.T, log string, want map[string]int) {
+// checkSoak answers with the texts that are not there once.
+func checkSoak(t *testing.T, log string, want map[string]int) (wrong []string) {
 	t.Helper()
 	got := map[string]int{}
 	read := func() int {
@@ -455,6 +471,7 @@ func checkSoak(t *testing.T, log string, want map[string]int) {
 	for text, n := range want {
 		if got[text] != n {
 			t.Errorf("%d times, want %d: %.80q", got[text], n, text)
+			wrong = append(wrong, text)
 		}
 	}
 	for text, n := range got {
@@ -462,6 +479,7 @@ func checkSoak(t *testing.T, log string, want map[string]int) {
 			t.Errorf("nobody sent (%d times) %.200q", n, text)
 		}
 	}
+	return wrong
 }
 
 func appendLine(path, line string) error {

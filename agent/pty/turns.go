@@ -1,14 +1,11 @@
 package pty
 
 import (
+	"slices"
 	"time"
-	"unicode/utf8"
 
 	"muntin/agent/adapter"
 )
-
-// maxLastWords is how much of the agent's last words a turn_end keeps.
-const maxLastWords = 4 << 10
 
 // A machine is what the supervisor knows of the agent: what it does, which
 // messages wait, and which of them is where. It is pure: each method takes
@@ -32,10 +29,15 @@ type machine struct {
 	turn   int // number of the last turn
 
 	cur      *turn
-	booted   bool // the first checkpoint has been tried
-	settling bool // the turn's checkpoint is being taken
-	checking bool // the checkpoint before main's turn is being taken
-	fresh    bool // a checkpoint has been taken just now
+	booted   bool      // the first checkpoint has been tried
+	settling bool      // the turn's checkpoint is being taken
+	checking bool      // the checkpoint before a turn is being taken
+	behind   *entry    // is handed over then
+	fresh    bool      // a checkpoint has been taken just now
+	entered  time.Time // a person pressed Enter, and the state then is kept
+	tends    bool      // the store of the checkpoints is looked after
+	saved    int       // checkpoints since that was done
+	tending  bool      // it is being done
 	exited   bool
 	holding  bool         // the next message waits for the person in the pane
 	waiter   *WaitingInfo // the running turn waits for a person
@@ -65,6 +67,15 @@ type entry struct {
 	evidence adapter.Evidence
 	why      string // it has been said that it is held, and why
 	late     bool   // it was typed for a turn that was over by then
+	tries    int    // how often it was taken back
+}
+
+// A handing is one attempt to hand a message over. It is void once the message
+// was taken back: then the next one counts, and what becomes of this one does
+// not.
+type handing struct {
+	e   *entry
+	try int
 }
 
 // An effect is something for the supervisor to do. Exactly one field is set.
@@ -75,6 +86,7 @@ type effect struct {
 	checkpoint CheckpointCause // take one
 	await      *entry          // it was typed and begins a turn: see what follows
 	hold       bool            // call poke when the person has stopped typing
+	tend       bool            // look after the store of the checkpoints
 }
 
 func newMachine(link bool, turn int, clock func() time.Time) *machine {
@@ -208,6 +220,12 @@ func (m *machine) turnStarted(message string, source adapter.Evidence) []effect 
 	if m.busy() {
 		return m.postpone(func() []effect { return m.turnStarted(message, source) })
 	}
+	if m.unkept(message) {
+		m.check(nil)
+		// Before what has happened in it meanwhile.
+		m.later = slices.Insert(m.later, 0, func() []effect { return m.turnStarted(message, source) })
+		return m.flush()
+	}
 	m.begin(message, source)
 	m.next()
 	return m.flush()
@@ -218,6 +236,7 @@ func (m *machine) begin(message string, source adapter.Evidence) {
 		return
 	}
 	m.turn++
+	m.entered = time.Time{}
 	t := &turn{message: message, started: m.clock()}
 	if e := m.main; e != nil && message != "" && e.rec.ID == message {
 		if !e.state.Reached(StateAccepted) && source != adapter.ByNone {
@@ -226,12 +245,26 @@ func (m *machine) begin(message string, source adapter.Evidence) {
 		t.task = e.rec.Task
 		m.main = nil
 		m.open = append(m.open, e)
-	} else if e != nil && !m.link && !e.rec.Typed {
-		m.takeBack(e) // a person was faster
+	} else if e != nil && !m.link {
+		m.overtaken(e)
 	}
 	m.cur = t
 	m.enter(AgentWorking, source)
 	m.write(Event{Kind: EventTurnStart, TurnStart: &TurnStartInfo{Message: t.message, Task: t.task, Source: source}})
+}
+
+// overtaken deals with a message that was to begin a turn when a person was
+// faster: it waits again, or, being typed already, went into theirs.
+func (m *machine) overtaken(e *entry) {
+	switch {
+	case !e.state.Reached(stateTyping):
+		m.takeBack(e)
+	case e.state.Reached(StateAccepted):
+		m.main = nil
+		m.open = append(m.open, e)
+	default:
+		m.main, m.side = nil, e
+	}
 }
 
 // tool says that the agent has used a tool.
@@ -270,6 +303,7 @@ func (m *machine) turnOver(end TurnEndInfo) []effect {
 func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 	if info != nil {
 		m.write(Event{Kind: EventCheckpoint, Checkpoint: info})
+		m.saved++
 	}
 	if why != "" {
 		m.write(Event{Kind: EventCheckpointFailed, Error: why})
@@ -277,9 +311,10 @@ func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 	m.booted, m.fresh = true, true
 	switch {
 	case m.checking:
-		m.checking = false
-		if m.main != nil && !m.exited {
-			m.do(effect{deliver: m.main})
+		e := m.behind
+		m.checking, m.behind = false, nil
+		if e != nil && e == m.main && !m.exited {
+			m.do(effect{deliver: e})
 		}
 	case m.settling:
 		m.settle(info)
@@ -296,6 +331,7 @@ func (m *machine) checkpointed(info *CheckpointInfo, why string) []effect {
 	if m.exited && !m.settling {
 		m.leave()
 	}
+	m.tend()
 	m.next()
 	m.fresh = false
 	return m.flush()
@@ -341,67 +377,6 @@ func whyFailed(end TurnEndInfo) string {
 		return "the agent's process ended in the turn"
 	}
 	return "the turn ended: " + string(end.Reason)
-}
-
-// linkLost says that the agent lives but cannot be heard.
-func (m *machine) linkLost() []effect {
-	if m.exited {
-		return nil
-	}
-	m.enter(AgentUnknown, adapter.ByNone)
-	for _, e := range []*entry{m.side, m.main} {
-		if e != nil && !e.state.Reached(StateAccepted) {
-			m.takeBack(e) // it is handed over again by its id, and taken once
-		}
-	}
-	return m.flush()
-}
-
-// exit says that the agent's process has ended.
-func (m *machine) exit() []effect {
-	if m.exited {
-		return nil
-	}
-	if e := m.main; e != nil && m.cur == nil && !m.busy() && m.taken(e) {
-		m.begin(e.rec.ID, adapter.ByNone) // it may have done something, and its turn had no time to be seen
-	}
-	m.exited = true
-	m.enter(AgentExited, adapter.ByProcess)
-	m.later = nil
-	switch {
-	case m.settling:
-	case m.checking:
-		m.leave()
-	case m.cur != nil:
-		m.cur.end = &TurnEndInfo{Reason: TurnExited, Source: adapter.ByProcess}
-		m.settling = true
-		m.do(effect{checkpoint: CauseTurn})
-	default:
-		m.leave()
-	}
-	return m.flush()
-}
-
-// leave ends the messages that were handed over and cannot be answered any
-// more. One that the built-in agent has not accepted stays for the next life.
-func (m *machine) leave() {
-	for _, e := range []*entry{m.side, m.main} {
-		switch {
-		case e == nil:
-			continue
-		case m.taken(e):
-			m.letGo(e)
-			m.finish(e, StateFailed, "", "the agent's process ended before it answered")
-		default:
-			m.takeBack(e)
-		}
-	}
-}
-
-// taken reports whether the agent may have acted on e: it must not be handed
-// over again.
-func (m *machine) taken(e *entry) bool {
-	return e.state.Reached(StateAccepted) || !m.link && (e.rec.Typed || e.state.Reached(StateDelivered))
 }
 
 // settled reports whether nothing is under way.
@@ -450,10 +425,19 @@ func (m *machine) enter(s AgentState, source adapter.Evidence) {
 }
 
 func (m *machine) write(ev Event) {
-	if m.cur != nil || ev.Kind == EventTurnEnd {
+	ev.Turn = m.running()
+	if ev.Kind == EventTurnEnd {
 		ev.Turn = m.turn
 	}
 	m.do(effect{event: &ev})
+}
+
+// running is the number of the turn that runs, 0 if none does.
+func (m *machine) running() int {
+	if m.cur == nil {
+		return 0
+	}
+	return m.turn
 }
 
 func (m *machine) do(e effect) { m.todo = append(m.todo, e) }
@@ -471,29 +455,4 @@ func (m *machine) status() Status {
 		s.Message, s.Task = m.main.rec.ID, m.main.rec.Task
 	}
 	return s
-}
-
-// lastWords keeps the end of a text, at most n bytes, between characters: what
-// an answer comes to stands there.
-func lastWords(s string, n int) string {
-	const mark = "…"
-	if len(s) <= n {
-		return s
-	}
-	s = s[len(s)-n+len(mark):]
-	for len(s) > 0 && !utf8.RuneStart(s[0]) {
-		s = s[1:]
-	}
-	return mark + s
-}
-
-// clip cuts a text to at most n bytes, between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

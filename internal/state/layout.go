@@ -12,10 +12,11 @@ import (
 // system takes (macOS: 104 with the final NUL).
 const MaxSocketPath = 103
 
-// A Layout holds the two base folders of one user.
+// A Layout holds the base folders of one user.
 type Layout struct {
 	State   string // $XDG_STATE_HOME/muntin: kept
 	Runtime string // $XDG_RUNTIME_DIR/muntin: sockets, gone after a restart of the machine
+	Config  string // $XDG_CONFIG_HOME/muntin: settings and keys; "" when neither that nor HOME is an absolute path
 }
 
 // NewLayout reads the base folders from the environment (getenv is
@@ -30,19 +31,35 @@ func NewLayout(getenv func(string) string) (Layout, error) {
 		}
 		stateHome = filepath.Join(home, ".local", "state")
 	}
+	config := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(config) {
+		config = ""
+		if home := getenv("HOME"); filepath.IsAbs(home) {
+			config = filepath.Join(home, ".config")
+		}
+	}
+	if config != "" {
+		config = filepath.Join(config, "muntin")
+	}
 	runtime := getenv("XDG_RUNTIME_DIR")
 	if filepath.IsAbs(runtime) {
 		runtime = filepath.Join(runtime, "muntin")
 	} else {
 		runtime = filepath.Join(os.TempDir(), fmt.Sprintf("muntin-%d", os.Getuid()))
 	}
-	return Layout{State: filepath.Join(stateHome, "muntin"), Runtime: runtime}, nil
+	return Layout{State: filepath.Join(stateHome, "muntin"), Runtime: runtime, Config: config}, nil
 }
 
 // Repo is the state folder of one repository.
 func (l Layout) Repo(r Repo) RepoDir {
 	return RepoDir{layout: l, Path: filepath.Join(l.State, r.Name()+"-"+r.Key())}
 }
+
+// Models is the user's own models, in Pi's format.
+func (l Layout) Models() string { return filepath.Join(l.Config, "models.json") }
+
+// Credentials is the stored keys of model providers, mode 0600.
+func (l Layout) Credentials() string { return filepath.Join(l.Config, "auth.json") }
 
 // RepoAt is the state folder of a repository when the folder's own path is
 // known, as from a listing.

@@ -54,7 +54,7 @@ func TestLayout(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/1"}
 	l, err := NewLayout(func(k string) string { return env[k] })
-	if err != nil || l.State != "/home/u/.local/state/muntin" || l.Runtime != "/run/user/1/muntin" {
+	if err != nil || l.State != "/home/u/.local/state/muntin" || l.Runtime != "/run/user/1/muntin" || l.Models() != "/home/u/.config/muntin/models.json" {
 		t.Errorf("%+v, %v", l, err)
 	}
 	repo := l.Repo(Repo{Root: "/src/proj", Main: "/src/proj", CommonDir: "/src/proj/.git"})
@@ -68,7 +68,7 @@ func TestLayout(t *testing.T) {
 	if _, err := NewLayout(func(string) string { return "" }); err == nil {
 		t.Error("no HOME was taken")
 	}
-	if l, err := NewLayout(func(k string) string { return map[string]string{"XDG_STATE_HOME": "/s"}[k] }); err != nil || l.State != "/s/muntin" || l.Runtime == "" {
+	if l, err := NewLayout(func(k string) string { return map[string]string{"XDG_STATE_HOME": "/s"}[k] }); err != nil || l.State != "/s/muntin" || l.Runtime == "" || l.Config != "" {
 		t.Errorf("%+v, %v", l, err)
 	}
 }

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -292,4 +293,15 @@ func oneLine(text string) (string, error) {
 		return "", errors.New("the text has a line break or another control character in it")
 	}
 	return text, nil
+}
+
+// Replace puts another text in the place of all of the board's. It fails, and
+// changes nothing, when the text is no board.
+func (b *Board) Replace(text []byte) error {
+	next, err := Parse(bytes.Clone(text))
+	if err != nil {
+		return err
+	}
+	*b = *next
+	return nil
 }

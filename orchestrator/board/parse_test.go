@@ -258,3 +258,25 @@ func TestPlanStatus(t *testing.T) {
 		}
 	}
 }
+
+func TestSetPlanStatus(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ src, want string }{
+		{"# Plan\n", "---\nstatus: approved\n---\n\n# Plan\n"},
+		{"", "---\nstatus: approved\n---\n"},
+		{"---\na: 1\nstatus: draft # yet\nb: 2\n---\n# Plan\n", "---\na: 1\nstatus: approved\nb: 2\n---\n# Plan\n"},
+		{"\ufeff---\r\na: 1\r\n---\r\ntext\r\n", "\ufeff---\r\na: 1\r\nstatus: approved\r\n---\r\ntext\r\n"},
+		{"---\n---\n", "---\nstatus: approved\n---\n"},
+		{"---\nstatus: approved\n...\nx", "---\nstatus: approved\n...\nx"},
+	} {
+		got, err := SetPlanStatus([]byte(tt.src), PlanApproved)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("%q: %q, %v", tt.src, got, err)
+		}
+	}
+	for _, src := range []string{"---\nstatus: nonsense\n---\n", "---\nx: {status: draft,\n  y: 1}\n\"status\": draft\n---\n"} {
+		if got, err := SetPlanStatus([]byte(src), PlanApproved); err == nil {
+			t.Errorf("%q: %q", src, got)
+		}
+	}
+}

@@ -20,7 +20,10 @@ import (
 
 // superviseVar has this test binary be the supervisor of the agent whose
 // folder it names.
-const superviseVar = "MUNTIN_TEST_SUPERVISE"
+const (
+	superviseVar = "MUNTIN_TEST_SUPERVISE"
+	sleepVar     = "MUNTIN_TEST_SLEEP" // the agent sleeps, and says nothing
+)
 
 func TestMain(m *testing.M) {
 	dir := os.Getenv(superviseVar)
@@ -29,11 +32,14 @@ func TestMain(m *testing.M) {
 		return
 	}
 	name := filepath.Base(dir)
+	// 8 KB, then the last line, then the end at once.
+	argv := []string{"sh", "-c", `yes 0123456789012345678901234567890 | head -c 8192; echo "last of $1"`, "sh", name}
+	if os.Getenv(sleepVar) != "" {
+		argv = []string{"sleep", "1000"}
+	}
 	exit, err := pty.Run(context.Background(), pty.Options{
 		Run: "r", Agent: name, Dir: state.AgentDir{Name: name, Path: dir, Socket: filepath.Join(dir, "s")},
-		// 8 KB, then the last line, then the end at once.
-		Argv:    []string{"sh", "-c", `yes 0123456789012345678901234567890 | head -c 8192; echo "last of $1"`, "sh", name},
-		WorkDir: dir, Adapter: adapter.For(nil), In: os.Stdin, Out: os.Stdout,
+		Argv: argv, WorkDir: dir, Adapter: adapter.For(nil), In: os.Stdin, Out: os.Stdout,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

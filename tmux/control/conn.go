@@ -60,6 +60,7 @@ type Conn struct {
 
 	mu       sync.Mutex // guards the fields below
 	out      []byte     // not yet written
+	writing  bool       // the writer is at work on an earlier part
 	flight   []*request // sent and not yet popped, oldest first
 	seq      uint64
 	err      error // why the connection ended
@@ -77,7 +78,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 
 func dial(ctx context.Context, o Options, events *queue) (*Conn, error) {
 	c := &Conn{
-		opts: o, word: "muntin-" + rand.Text() + " ", events: events, stderr: &tail{},
+		opts: o, word: "muntin-" + rand.Text() + "-", events: events, stderr: &tail{},
 		slots: make(chan struct{}, inFlight), wake: make(chan struct{}, 1),
 		ready: make(chan struct{}), down: make(chan struct{}), ended: make(chan struct{}), heard: time.Now(),
 	}
@@ -236,13 +237,8 @@ func (c *Conn) send(ctx context.Context, r *request) error {
 	err := c.enqueue(r)
 	if err != nil {
 		<-c.slots
-		return err
 	}
-	select {
-	case c.wake <- struct{}{}:
-	default: // the writer will look already
-	}
-	return nil
+	return err
 }
 
 func (c *Conn) enqueue(r *request) error {
@@ -259,7 +255,38 @@ func (c *Conn) enqueue(r *request) error {
 	c.seq++
 	c.out = append(c.out, script...)
 	c.flight = append(c.flight, r)
+	if c.writeNow(); len(c.out) == 0 {
+		return nil
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default: // the writer will look already
+	}
 	return nil
+}
+
+// writeNow writes what the pipe takes at once, which saves a switch of
+// goroutines a command. What is left is the writer's. It needs the lock.
+func (c *Conn) writeNow() {
+	select {
+	case <-c.ready:
+	default:
+		return // see write
+	}
+	if c.writing {
+		return
+	}
+	raw, err := c.stdin.SyscallConn()
+	if err != nil {
+		return
+	}
+	n := 0
+	if err := raw.Write(func(fd uintptr) bool {
+		n, _ = syscall.Write(int(fd), c.out) // an error is the writer's to see
+		return true
+	}); err == nil && n > 0 {
+		c.out = c.out[:copy(c.out, c.out[n:])]
+	}
 }
 
 // write writes what has gathered since the last write, all at once.
@@ -279,10 +306,22 @@ func (c *Conn) write() {
 		c.mu.Lock()
 		batch := c.out
 		c.out = spare[:0]
+		c.writing = true
 		c.mu.Unlock()
-		if _, err := c.stdin.Write(batch); err != nil {
+		_, err := c.stdin.Write(batch)
+		c.mu.Lock()
+		c.writing = false
+		more := len(c.out) > 0
+		c.mu.Unlock()
+		if err != nil {
 			c.fail(fmt.Errorf("writing to tmux: %w", err))
 			return
+		}
+		if more {
+			select {
+			case c.wake <- struct{}{}:
+			default:
+			}
 		}
 		spare = batch
 		if cap(spare) > readBuffer {
@@ -329,15 +368,11 @@ func (c *Conn) enqueueProbe() error {
 	default:
 		return nil // there are requests under way
 	}
-	if err := c.enqueue(r); err != nil {
+	err := c.enqueue(r)
+	if err != nil {
 		<-c.slots
-		return err
 	}
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-	return nil
+	return err
 }
 
 // fail ends the connection from our side; the reader then ends it for all.

@@ -116,6 +116,7 @@ func (f *framer) close() {
 }
 
 func (f *framer) isMarker(line []byte) bool {
+	line, _ = bytes.CutPrefix(line, []byte(unknownCommand))
 	return len(line) > len(f.word) && string(line[:len(f.word)]) == f.word
 }
 

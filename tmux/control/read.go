@@ -144,7 +144,7 @@ func (c *Conn) onBlock(b block) {
 		r = c.flight[0]
 	}
 	c.mu.Unlock()
-	at, isMarker := c.markerOf(b, r)
+	last, isMarker := c.markerOf(b, r)
 	switch {
 	case r == nil:
 		c.mu.Lock()
@@ -152,7 +152,10 @@ func (c *Conn) onBlock(b block) {
 		c.mu.Unlock()
 	case !isMarker:
 		r.take(b)
-	case at == lastMarker:
+	case last:
+		if len(r.cmds) == 1 && r.blocks > len(r.errs) {
+			r.next() // it has no marker of its own
+		}
 		c.answer(r)
 		c.mu.Lock()
 		c.flight[0] = nil
@@ -177,12 +180,16 @@ func (c *Conn) answer(r *request) {
 	}
 }
 
-// markerOf tells whether the block is a marker of r, and which.
-func (c *Conn) markerOf(b block, r *request) (at string, ok bool) {
-	rest, ok := bytes.CutPrefix(b.text, []byte(c.word))
-	if !ok || r == nil || b.failed {
-		return "", false
+// markerOf tells whether the block is a marker of r, and whether the last.
+func (c *Conn) markerOf(b block, r *request) (last, ok bool) {
+	if r == nil {
+		return false, false
 	}
-	seq, at, ok := strings.Cut(strings.TrimSuffix(string(rest), "\n"), " ")
-	return at, ok && seq == strconv.FormatUint(r.seq, 10)
+	text, last := bytes.CutPrefix(b.text, []byte(unknownCommand))
+	rest, ok := bytes.CutPrefix(text, []byte(c.word))
+	if !ok || last != b.failed {
+		return false, false
+	}
+	seq, _, inLine := strings.Cut(strings.TrimSuffix(string(rest), "\n"), " ")
+	return last, inLine != last && seq == strconv.FormatUint(r.seq, 10)
 }

@@ -22,26 +22,31 @@ type request struct {
 	answered bool
 }
 
-// script is the request on the wire: each command with a marker after it, and
-// a line of its own with the last marker, which comes also when a command
-// fails and drops the rest of its line.
+// script is the request on the wire: a line with the commands, each with a marker
+// after it when they are several, and a line with the last marker, which comes
+// also when a command fails and drops the rest of its line. That one is no command
+// at all: nothing that answers is cheaper for the server than what it refuses.
 func (r *request) script(word string) (string, error) {
-	list := make([]Cmd, 0, 2*len(r.cmds))
-	for i, c := range r.cmds {
-		list = append(list, c, r.marker(word, strconv.Itoa(i)))
+	list := r.cmds
+	if len(list) > 1 {
+		list = make([]Cmd, 0, 2*len(r.cmds))
+		for i, c := range r.cmds {
+			list = append(list, c, r.marker(word, i))
+		}
 	}
 	first, err := Line(list...)
 	if err != nil {
 		return "", err
 	}
-	second, err := Line(r.marker(word, lastMarker))
-	return first + "\n" + second + "\n", err
+	return first + "\n" + word + strconv.FormatUint(r.seq, 10) + "\n", nil
 }
 
-const lastMarker = "end"
+// unknownCommand begins what tmux says of the last marker.
+const unknownCommand = "parse error: unknown command: "
 
-func (r *request) marker(word, at string) Cmd {
-	return Cmd{"display-message", "-p", fmt.Sprintf("%s%d %s", word, r.seq, at)}
+// marker prints the marker behind command i.
+func (r *request) marker(word string, i int) Cmd {
+	return Cmd{"display-message", "-p", fmt.Sprintf("%s%d %d", word, r.seq, i)}
 }
 
 // take adds what a block holds to the reply under way.

@@ -185,7 +185,7 @@ func (c *Client) messages(req llm.Request) []message {
 	var late []block // images that an error result may not hold; they follow the results
 	for _, m := range llm.Convert(req.Messages, llm.Target{
 		API: API, Provider: c.wire.Endpoint().Provider, Model: req.Model,
-		NoImages: !c.o.Model.TakesImages(), IDs: llm.IDRule{Word: true, Max: 64},
+		NoImages: !c.o.Model.TakesImages(), Images: c.o.Model.InputLimits.Images, IDs: llm.IDRule{Word: true, Max: 64},
 	}) {
 		if m.Role != llm.RoleTool {
 			add("user", late)

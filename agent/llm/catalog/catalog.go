@@ -40,6 +40,7 @@ type Provider struct {
 	APIKey     string            `json:"-"` // $NAME, !command or the key itself
 	AuthHeader bool              `json:"-"` // the key goes as a bearer token, whatever the API
 	Headers    map[string]string `json:"-"` // the values as APIKey
+	Deadlines  llm.Deadlines     `json:"-"` // of models that the catalogue does not know
 }
 
 // A Catalog is the catalogue that ships with the program, with what a user adds.
@@ -62,6 +63,12 @@ func New(models []byte) (*Catalog, error) {
 	}
 	return c, c.user.check()
 }
+
+// Aliases gives the user's own names and the models that they stand for.
+func (c *Catalog) Aliases() map[string]string { return maps.Clone(c.user.Aliases) }
+
+// Warnings tells what models.json has that does nothing here.
+func (c *Catalog) Warnings() []string { return c.user.warnings() }
 
 // Date gives the day of the facts, as 2006-01-02.
 func Date() string {
@@ -186,6 +193,9 @@ func builtIn(p Provider) []llm.Model {
 	var out []llm.Model
 	for _, g := range groups {
 		g.Model.Provider = p.ID
+		if g.Model.BaseURL == "" {
+			g.Model.BaseURL = p.BaseURL
+		}
 		g.Model.Compat = merged(p.Compat[g.API], g.Model.Compat)
 		for _, row := range g.Models {
 			out = append(out, filled(g.Model, row))
@@ -221,7 +231,7 @@ func mustDecode(raw json.RawMessage, to any) {
 // Custom gives a model of a provider that the catalogue does not know. Nothing is
 // known of it but how its server is spoken to.
 func (c *Catalog) Custom(p Provider, id string) llm.Model {
-	return llm.Model{ID: id, Name: id, Provider: p.ID, API: p.API, BaseURL: p.BaseURL, Compat: p.Compat[p.API]}
+	return llm.Model{ID: id, Name: id, Provider: p.ID, API: p.API, BaseURL: p.BaseURL, Compat: p.Compat[p.API], Deadlines: p.Deadlines}
 }
 
 // AtBaseURL gives the model at another base URL: of a server of one's own that

@@ -226,3 +226,40 @@ func BenchmarkResolveAnywhere(b *testing.B) {
 		}
 	}
 }
+
+func TestAliasesAndDeadlines(t *testing.T) {
+	t.Parallel()
+	c := open(t, `{"aliases":{"fast":"own/small:low","best":"anthropic/claude-opus-4-5"},
+		"providers":{
+			"own":{"baseUrl":"http://x.test","api":"anthropic-messages","deadlines":{"connect":"5s","whole":"none"},
+				"models":[{"id":"small","samplingParams":{"top_p":1},"inputLimits":{"images":{"maxPerRequest":3,"resize":{"maxWidth":10}}}},
+					{"id":"big","deadlines":{"whole":"3h"}}]},
+			"groq":{"deadlines":{"idle":"30s"}}}}`)
+	for name, want := range map[string]struct {
+		id    string
+		level llm.Level
+		whole time.Duration
+	}{"fast": {"small", llm.LevelLow, -1}, " fast:high": {"small", llm.LevelHigh, -1}, "own/big": {"big", "", 3 * time.Hour}, "own/new": {"new", "", -1}} {
+		got, err := c.Resolve(name, catalog.Options{})
+		if err != nil || got.Model.ID != want.id || got.Level != want.level || got.Model.Deadlines.Whole != want.whole || got.Model.Deadlines.Connect != 5*time.Second {
+			t.Errorf("%q: %+v, %v", name, got, err)
+		}
+	}
+	if got, err := c.Resolve("best", catalog.Options{}); err != nil || got.Provider.ID != "anthropic" {
+		t.Errorf("best: %+v, %v", got, err)
+	}
+	if m := c.Models("groq"); len(m) == 0 || m[0].Deadlines.Idle != 30*time.Second {
+		t.Errorf("groq: %+v", m)
+	}
+	if w := c.Warnings(); len(w) != 2 || !strings.Contains(w[0], "models[0].samplingParams") || !strings.Contains(w[1], "resize") {
+		t.Errorf("warnings %q", w)
+	}
+	for _, wrong := range []string{
+		`{"aliases":{"a/b":"x/y"}}`, `{"aliases":{"a:high":"x/y"}}`, `{"aliases":{"":"x/y"}}`, `{"aliases":{"a":""}}`,
+		`{"aliases":{"a":"b:high","b":"x/y"}}`, `{"providers":{"groq":{"deadlines":{"idle":"soon"}}}}`,
+	} {
+		if _, err := catalog.New([]byte(wrong)); err == nil {
+			t.Errorf("%s: no error", wrong)
+		}
+	}
+}

@@ -65,7 +65,8 @@ type Options struct {
 
 // Resolve finds the model that a name means: provider/id, an id, or a part of
 // either, and behind it a level of thinking, as in "anthropic/claude-opus-5:high".
-// The error is a *NameError.
+// An alias of the user's stands for its model, whose level counts when the name has
+// none. The error is a *NameError.
 //
 // Of the models that a part fits, those count that it fits best: as the whole id,
 // as the end of it, between other words, anywhere. Where an id stands beside the
@@ -74,6 +75,11 @@ func (c *Catalog) Resolve(name string, o Options) (Choice, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	full, level := Split(strings.TrimSpace(name))
+	if target, ok := c.user.Aliases[full]; ok {
+		var own llm.Level
+		full, own = Split(strings.TrimSpace(target))
+		level = cmp.Or(level, own)
+	}
 	if provider, id, ok := strings.Cut(full, "/"); ok && id != "" {
 		if p, known := c.provider(provider); known {
 			return c.within(p, id, level, o)

@@ -125,7 +125,8 @@ func (c *Client) contents(req llm.Request) []content {
 	}
 	var late []part // images of tool results: they follow the last of the results
 	for _, m := range llm.Convert(req.Messages, llm.Target{
-		API: c.o.API, Provider: c.wire.Endpoint().Provider, Model: req.Model, NoImages: !c.o.Model.TakesImages(),
+		API: c.o.API, Provider: c.wire.Endpoint().Provider, Model: req.Model,
+		NoImages: !c.o.Model.TakesImages(), Images: c.o.Model.InputLimits.Images,
 	}) {
 		if m.Role != llm.RoleTool {
 			add("user", late)

@@ -32,7 +32,11 @@ type format interface {
 }
 
 func (a *answer) send(f format) {
-	a.w.Header().Set("Content-Type", "text/event-stream")
+	kind := "text/event-stream"
+	if f, ok := f.(interface{ kind() string }); ok {
+		kind = f.kind()
+	}
+	a.w.Header().Set("Content-Type", kind)
 	a.w.WriteHeader(http.StatusOK)
 	f.head()
 	if a.reply.Thinking != "" {
@@ -129,6 +133,11 @@ func (a *answer) named(name string, data []byte) {
 	if a.reply.Wire.CRLF {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
+	a.write(text)
+}
+
+// write sends bytes in the pieces that the reply asks for.
+func (a *answer) write(text string) {
 	size := a.reply.Wire.Flush
 	if size <= 0 {
 		size = len(text)

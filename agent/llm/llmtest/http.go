@@ -41,6 +41,7 @@ func TestDialect(t *testing.T, make Maker) {
 	t.Run("broken", func(t *testing.T) { testBroken(t, serve) })
 	t.Run("keys", func(t *testing.T) { testKeys(t, make, serve) })
 	t.Run("deadlines", func(t *testing.T) { testDeadlines(t, serve) })
+	t.Run("tooLarge", func(t *testing.T) { testTooLarge(t, serve) })
 	t.Run("cost", func(t *testing.T) {
 		p := serve(t, Script{Replies: []Reply{{Text: "x", Usage: &llm.Usage{Input: 1000, Output: 100}}}}, llm.Endpoint{Model: llm.Model{
 			Price: llm.Price{Input: 3, Output: 15},
@@ -60,11 +61,17 @@ func testBroken(t *testing.T, serve server) {
 		class llm.Class
 		says  string
 	}{
-		"no finish":       {Reply{Text: "half", NoFinish: true}, llm.ClassRetryable, "without a finish reason"},
-		"no finish, call": {Reply{Tools: call, NoFinish: true}, llm.ClassRetryable, "without a finish reason"},
-		"cut in a call":   {Reply{Tools: call, Cut: true, Wire: Wire{Split: 1}}, llm.ClassRetryable, "connection failed"},
-		"error object":    {Reply{Text: "half", StreamError: "server overloaded"}, llm.ClassRetryable, "server overloaded"},
-		"a page":          {Reply{Fail: &Failure{Status: 418, Body: "<h1>teapot</h1>"}}, llm.ClassInvalid, "teapot"},
+		"no finish":        {Reply{Text: "half", NoFinish: true}, llm.ClassRetryable, "without a finish reason"},
+		"no finish, call":  {Reply{Tools: call, NoFinish: true}, llm.ClassRetryable, "without a finish reason"},
+		"cut in a call":    {Reply{Tools: call, Cut: true, Wire: Wire{Split: 1}}, llm.ClassRetryable, "connection failed"},
+		"error object":     {Reply{Text: "half", StreamError: "server overloaded"}, llm.ClassRetryable, "server overloaded"},
+		"milliseconds":     {Reply{Fail: &Failure{Status: 429, Message: "slow down", Headers: map[string]string{"Retry-After-Ms": "22000"}}}, llm.ClassRetryable, "slow down"},
+		"should not retry": {Reply{Fail: &Failure{Status: 503, Message: "gone", Headers: map[string]string{"X-Should-Retry": "false"}}}, llm.ClassOther, "gone"},
+		"should retry":     {Reply{Fail: &Failure{Status: 400, Message: "odd", Headers: map[string]string{"X-Should-Retry": "true"}}}, llm.ClassRetryable, "odd"},
+		"quota of a minute": {Reply{Fail: &Failure{
+			Status: 429, Body: `{"error":{"code":429,"message":"You exceeded your current quota","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"22s"}]}}`,
+		}}, llm.ClassRetryable, "current quota"},
+		"a page": {Reply{Fail: &Failure{Status: 418, Body: "<h1>teapot</h1>"}}, llm.ClassInvalid, "teapot"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +79,10 @@ func testBroken(t *testing.T, serve server) {
 			e := Last(t, serve(t, Script{Replies: []Reply{tt.reply}}, llm.Endpoint{}), request())
 			if e.Type != llm.EventError || llm.Classify(e.Err) != tt.class || !strings.Contains(e.Err.Error(), tt.says) {
 				t.Fatalf("%s: %v (%s), want %s with %q", e.Type, e.Err, llm.Classify(e.Err), tt.class, tt.says)
+			}
+			const asked = 22 * time.Second // by those that say how long to wait
+			if after := llm.RetryAfter(e.Err); after != 0 && after != asked || after == 0 && (name == "milliseconds" || name == "quota of a minute") {
+				t.Errorf("retry after %s, want %s", after, asked)
 			}
 		})
 	}
@@ -118,6 +129,14 @@ func noSecret(t *testing.T, name string, e llm.Event) {
 	}
 	if strings.Contains(e.Message.ErrorMessage, "secret") {
 		t.Errorf("%s: the message shows a key: %s", name, e.Message.ErrorMessage)
+	}
+}
+
+// testTooLarge has a request that its server would not take: it is not sent.
+func testTooLarge(t *testing.T, serve server) {
+	p := serve(t, Script{Replies: []Reply{{Text: "x"}}}, llm.Endpoint{Model: llm.Model{InputLimits: llm.InputLimits{MaxRequestBytes: 50}}})
+	if e := Last(t, p, request()); llm.Classify(e.Err) != llm.ClassOverflow {
+		t.Errorf("%s: %v (%s), want an overflow", e.Type, e.Err, llm.Classify(e.Err))
 	}
 }
 

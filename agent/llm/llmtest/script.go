@@ -46,6 +46,7 @@ type Failure struct {
 	Status     int
 	Message    string
 	RetryAfter string // the header's value
+	Headers    map[string]string
 	Body       string // "": an error object with Message
 }
 

@@ -141,6 +141,8 @@ func formatOf(path string) func(*answer) format {
 		return func(a *answer) format { return chat{a} }
 	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, ":streamRawPredict"):
 		return func(a *answer) format { return &messages{answer: a} }
+	case strings.HasSuffix(path, "/converse-stream"):
+		return func(a *answer) format { return &converse{answer: a} }
 	case strings.HasSuffix(path, "/responses"):
 		return func(a *answer) format { return &responses{answer: a} }
 	case strings.HasSuffix(path, ":streamGenerateContent"):
@@ -187,6 +189,9 @@ func fail(w http.ResponseWriter, f Failure) {
 	w.Header().Set("Content-Type", "application/json")
 	if f.RetryAfter != "" {
 		w.Header().Set("Retry-After", f.RetryAfter)
+	}
+	for name, value := range f.Headers {
+		w.Header().Set(name, value)
 	}
 	w.WriteHeader(f.Status)
 	if f.Body != "" {

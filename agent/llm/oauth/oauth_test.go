@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"muntin/agent/llm"
 	"muntin/agent/llm/oauth"
 )
 
@@ -158,5 +159,40 @@ func TestDevice(t *testing.T) {
 	}
 	if _, err := (oauth.GitHub("")).Login(t.Context(), nil); err == nil {
 		t.Error("without a client id: no error")
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		status int
+		answer string
+		want   oauth.Token
+		class  llm.Class
+	}{
+		"new token":         {200, `{"access_token":"tok","refresh_token":"r2","expires_in":60}`, oauth.Token{Access: "tok", Refresh: "r2", Expires: time.Minute}, ""},
+		"same refresh":      {200, `{"access_token":"tok"}`, oauth.Token{Access: "tok", Refresh: "r1"}, ""},
+		"ended":             {400, `{"error":"invalid_grant","error_description":"sk-secret"}`, oauth.Token{}, llm.ClassAuth},
+		"ended, in its way": {200, `{"error":"bad_refresh_token"}`, oauth.Token{}, llm.ClassAuth},
+		"page":              {404, `<html>sk-secret`, oauth.Token{}, llm.ClassAuth},
+		"away":              {503, ``, oauth.Token{}, llm.ClassRetryable},
+		"too often":         {429, ``, oauth.Token{}, llm.ClassRetryable},
+	}
+	for name, tt := range tests {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := r.ParseForm(); err != nil || r.Form.Get("client_id") != "mine" || r.Form.Get("refresh_token") != "r1" || r.Form.Get("grant_type") != "refresh_token" || r.UserAgent() != "muntin" {
+				t.Errorf("%s: form %v, %v", name, r.Form, err)
+			}
+			w.WriteHeader(tt.status)
+			_, _ = io.WriteString(w, tt.answer)
+		}))
+		got, err := oauth.Refresh{TokenURL: server.URL, ClientID: "mine", Client: client(t)}.Token(t.Context(), "r1")
+		server.Close()
+		if got != tt.want || (err == nil) != (tt.class == "") || err != nil && (llm.Classify(err) != tt.class || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%s: %+v, %v (%s)", name, got, err, llm.Classify(err))
+		}
+	}
+	if _, err := (oauth.Refresh{TokenURL: "http://127.0.0.1:1", Client: client(t)}).Token(t.Context(), "r1"); llm.Classify(err) != llm.ClassRetryable {
+		t.Errorf("nobody there: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -81,7 +82,7 @@ type toolSpec struct {
 // encode gives the body of a request.
 func (c *Client) encode(req llm.Request) ([]byte, error) {
 	q := c.quirks
-	b := body{Model: req.Model, Messages: c.messages(req), Stream: true, ToolStream: q.ToolStream && len(req.Tools) > 0, Provider: q.Routing}
+	b := body{Model: cmp.Or(c.wire.Endpoint().WireName, req.Model), Messages: c.messages(req), Stream: true, ToolStream: q.ToolStream && len(req.Tools) > 0, Provider: q.Routing}
 	if !q.NoUsage && !q.NoOptions {
 		b.StreamOptions = &options{IncludeUsage: true}
 	}
@@ -111,7 +112,7 @@ func (c *Client) encode(req llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	more := c.thinking(req)
+	more := append(c.thinking(req), c.model.SamplingFor(req.Thinking))
 	if req.MaxTokens > 0 {
 		more = append(more, json.RawMessage(fmt.Sprintf(`{%q:%d}`, q.MaxTokensField, req.MaxTokens)))
 	}
@@ -164,7 +165,7 @@ func markCache(messages []message, tools []tool, retention llm.Retention) {
 func (c *Client) messages(req llm.Request) []message {
 	e, q := c.wire.Endpoint(), c.quirks
 	from := llm.Convert(req.Messages, llm.Target{
-		API: API, Provider: e.Provider, Model: req.Model, NoImages: !c.model.TakesImages(),
+		API: API, Provider: e.Provider, Model: req.Model, NoImages: !c.model.TakesImages(), Images: c.model.InputLimits.Images,
 		IDs: llm.IDRule{Word: q.IDs.Word, Alnum: q.IDs.Alnum, Max: q.IDs.Max, Exact: q.IDs.Exact},
 	})
 	out := make([]message, 0, len(from)+1)

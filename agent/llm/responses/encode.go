@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"muntin/agent/llm"
@@ -77,7 +78,7 @@ type textSignature struct {
 // encode gives the body of a request.
 func (c *Client) encode(req llm.Request) ([]byte, error) {
 	q := c.quirks
-	b := body{Model: req.Model, Instructions: req.System, Input: c.input(req), Stream: true}
+	b := body{Model: cmp.Or(c.o.WireName, req.Model), Instructions: req.System, Input: c.input(req), Stream: true}
 	for _, t := range req.Tools {
 		schema := t.Parameters
 		if len(schema) == 0 {
@@ -99,7 +100,7 @@ func (c *Client) encode(req llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Join(text, q.Extra), nil
+	return wire.Join(text, c.o.Model.SamplingFor(req.Thinking), q.Extra), nil
 }
 
 // think asks for a level. Encrypted reasoning is always asked for: without it, the
@@ -129,7 +130,7 @@ func (c *Client) input(req llm.Request) []any {
 	out := []any{}
 	for _, m := range llm.Convert(req.Messages, llm.Target{
 		API: c.o.API, Provider: c.wire.Endpoint().Provider, Model: req.Model,
-		NoImages: !c.o.Model.TakesImages(), IDs: llm.IDRule{Word: true, Max: 64},
+		NoImages: !c.o.Model.TakesImages(), Images: c.o.Model.InputLimits.Images, IDs: llm.IDRule{Word: true, Max: 64},
 	}) {
 		switch m.Role {
 		case llm.RoleUser:

@@ -24,6 +24,7 @@ import (
 	"muntin/cmd/internal/cli/doctor"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
+	"muntin/cmd/internal/cli/plan"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
@@ -56,6 +57,7 @@ func Run(ctx context.Context, a *app.App, args []string) (code int) {
 	root := newRoot(a, args)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	a.Background.Wait()
 	if err == nil {
 		return app.ExitOK
 	}
@@ -152,6 +154,7 @@ func commands() []command {
 		{"models", "agent", models.NewCmd},
 		{"login", "agent", models.NewLogin},
 		{"todo", "files", todo.NewCmd},
+		{"plan", "files", plan.NewCmd},
 		{"checkpoint", "files", checkpoint.NewCmd},
 		{"rollback", "files", checkpoint.NewRollback},
 		{"undo", "files", checkpoint.NewUndo},

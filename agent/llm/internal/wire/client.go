@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -174,6 +175,9 @@ func (c *Client) open(ctx context.Context, ask Ask) (*Stream, error) {
 	if err != nil {
 		return nil, &llm.Error{Class: llm.ClassInvalid, Message: "making the request: " + err.Error()}
 	}
+	if limit := c.endpoint.Model.InputLimits.MaxRequestBytes; limit > 0 && len(body) > limit {
+		return nil, &llm.Error{Class: llm.ClassOverflow, Message: fmt.Sprintf("the request has %d bytes, and its server takes %d (inputLimits.maxRequestBytes)", len(body), limit)}
+	}
 	key := ""
 	if c.endpoint.Key != nil {
 		if key, err = c.endpoint.Key(ctx); err != nil {
@@ -181,11 +185,14 @@ func (c *Client) open(ctx context.Context, ask Ask) (*Stream, error) {
 		}
 	}
 	r, err := c.request(ask, body, key)
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		return nil, e
+	}
 	if err != nil {
 		return nil, &llm.Error{Class: llm.ClassInvalid, Message: "making the request: " + err.Error()}
 	}
 	return Open(ctx, Call{
-		Client: c.http, Request: r, Deadlines: c.endpoint.Deadlines, Secrets: c.secrets(key), Events: c.dialect.Events,
+		Client: c.http, Request: r, Deadlines: c.endpoint.Deadlines, Secrets: c.secrets(key, r), Events: c.dialect.Events,
 	})
 }
 
@@ -261,11 +268,14 @@ func join(base, path string) (string, error) {
 	return text, nil
 }
 
-func (c *Client) secrets(key string) []string {
+// secrets gives what no error may show: what was configured, and what signing added.
+func (c *Client) secrets(key string, r *http.Request) []string {
 	secrets := []string{key}
-	for name, value := range c.endpoint.Headers {
+	for name, values := range r.Header {
 		if isSecret(name) {
-			secrets = append(secrets, strings.TrimPrefix(value, "Bearer "))
+			for _, value := range values {
+				secrets = append(secrets, strings.TrimPrefix(value, "Bearer "))
+			}
 		}
 	}
 	if u, err := url.Parse(c.endpoint.BaseURL); err == nil {

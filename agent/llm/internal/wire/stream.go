@@ -126,12 +126,31 @@ func (s *Stream) check(resp *http.Response) error {
 	if text == "" {
 		text = http.StatusText(resp.StatusCode)
 	}
-	return &llm.Error{
+	e := &llm.Error{
 		Class:      llm.ClassifyStatus(resp.StatusCode, text),
 		Status:     resp.StatusCode,
 		RetryAfter: retryAfter(resp.Header, time.Now()),
 		Message:    text,
 	}
+	if e.RetryAfter == 0 {
+		if e.RetryAfter = retryDelay(body); e.RetryAfter > 0 && resp.StatusCode == http.StatusTooManyRequests {
+			e.Class = llm.ClassRetryable // a quota of a minute, which reads like one of a month
+		}
+	}
+	e.Class = shouldRetry(resp.Header.Get("X-Should-Retry"), e.Class)
+	return e
+}
+
+// shouldRetry follows the server's own word, where it gives one: it knows what a
+// status cannot tell. A request that is too long, or has no key, stays so.
+func shouldRetry(word string, class llm.Class) llm.Class {
+	switch {
+	case word == "true" && class != llm.ClassOverflow && class != llm.ClassAuth:
+		return llm.ClassRetryable
+	case word == "false" && class == llm.ClassRetryable:
+		return llm.ClassOther
+	}
+	return class
 }
 
 func classOrInvalid(text string) llm.Class {

@@ -107,6 +107,34 @@ func (s *Stream) ErrorText(body []byte) string {
 	return redact(ErrorText([]byte(clean)), s.secrets)
 }
 
+// retryDelay reads how long an error object asks to wait, as Google's do
+// (google.rpc.RetryInfo); 0 when it does not say.
+func retryDelay(body []byte) time.Duration {
+	type failure struct {
+		Error struct {
+			Details []struct {
+				Delay string `json:"retryDelay"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	var list []failure
+	var one failure
+	if json.Unmarshal(body, &list) != nil {
+		if json.Unmarshal(body, &one) != nil {
+			return 0
+		}
+		list = []failure{one}
+	}
+	for _, f := range list {
+		for _, d := range f.Error.Details {
+			if delay, err := time.ParseDuration(d.Delay); err == nil && delay > 0 {
+				return delay
+			}
+		}
+	}
+	return 0
+}
+
 // retryAfter reads what the server asks for: retry-after-ms, or Retry-After in
 // seconds or as a date (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {

@@ -37,6 +37,7 @@ type Options struct {
 	Thinking  string
 	BaseURL   string
 	APIKey    string
+	Deadlines string
 	Session   Conversation
 	Window    int
 	NoCompact bool
@@ -85,6 +86,7 @@ func NewCmd(a *app.App) *cobra.Command {
 	f.StringVar(&o.Thinking, "thinking", "", "off, minimal, low, medium, high, xhigh or max (default: the model's)")
 	f.StringVar(&o.BaseURL, "base-url", "", "another server that speaks the provider's API")
 	f.StringVar(&o.APIKey, "api-key", "", "$NAME or !command, which keeps the key out of the process list, or the key")
+	f.StringVar(&o.Deadlines, "deadlines", "", "such as connect=10s,firstEvent=10m,idle=2m,whole=none (default: $MUNTIN_DEADLINES, then the model's)")
 	o.Session.flags(cmd)
 	f.StringSliceVar(&o.Tools, "tools", nil, "tools to offer (default: read, bash, edit, write; there are also grep, find, ls)")
 	f.StringVar(&o.System, "append-system-prompt", "", "text to add to the system prompt")

@@ -114,7 +114,7 @@ func agentEnv(a *app.App, run orchestrator.Run, agent recipes.Agent, env []strin
 	}
 	return append(env,
 		"MUNTIN_RUN="+run.Name, "MUNTIN_AGENT="+agent.Name, "MUNTIN_REPO="+run.Root,
-		"MUNTIN_BOARD="+run.Todo, "MUNTIN_SOCKET="+run.Dir.Agent(agent.Name).Socket,
+		"MUNTIN_BOARD="+run.Todo, "MUNTIN_PLAN="+run.Plan, "MUNTIN_SOCKET="+run.Dir.Agent(agent.Name).Socket,
 	)
 }
 

@@ -34,11 +34,30 @@ func newProvider(ctx context.Context, o Options) (llm.Provider, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	chosen, err := shop.Open(ctx, models.Options{Name: model, BaseURL: o.BaseURL, APIKey: o.APIKey})
+	limits, err := deadlines(o)
+	if err != nil {
+		return nil, "", err
+	}
+	chosen, err := shop.Open(ctx, models.Options{Name: model, BaseURL: o.BaseURL, APIKey: o.APIKey, Deadlines: limits})
 	if err != nil {
 		return nil, "", err
 	}
 	return llm.WithLevel(chosen.Provider, llm.Level(o.Thinking)), chosen.Name, nil
+}
+
+// deadlines gives those of the flag, over those of the environment.
+func deadlines(o Options) (llm.Deadlines, error) {
+	var all llm.Deadlines
+	for _, from := range []struct{ name, text string }{
+		{"--deadlines", o.Deadlines}, {"$MUNTIN_DEADLINES", o.App.Getenv("MUNTIN_DEADLINES")},
+	} {
+		d, err := llm.ParseDeadlines(from.text)
+		if err != nil {
+			return all, app.Usage("%s: %w", from.name, err)
+		}
+		all = all.Over(d)
+	}
+	return all, nil
 }
 
 // script replays a built-in conversation by name, or one from a file.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,9 @@ type App struct {
 	Version string
 	Self    string // this executable
 	Dir     string // --repo, else the present folder
+
+	// Background is work that goes on when its command has ended; main waits for it.
+	Background sync.WaitGroup
 
 	// Signals makes a context that ends with the first SIGINT, SIGTERM or SIGHUP.
 	Signals func(context.Context) (context.Context, context.CancelFunc)

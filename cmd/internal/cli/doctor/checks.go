@@ -189,16 +189,3 @@ func checkPaths(_ context.Context, a *app.App) []Finding {
 	}
 	return list
 }
-
-func checkModels(_ context.Context, a *app.App) []Finding {
-	switch {
-	case a.Getenv("OPENAI_API_KEY") != "":
-		return []Finding{{Name: "models", Grade: Good, Found: "OPENAI_API_KEY is set"}}
-	case a.Getenv("OPENAI_BASE_URL") != "":
-		return []Finding{{Name: "models", Grade: Good, Found: "OPENAI_BASE_URL is " + a.Getenv("OPENAI_BASE_URL")}}
-	}
-	return []Finding{{
-		Name: "models", Grade: Warn, Found: "no key for muntin's own agent",
-		Do: "set OPENAI_API_KEY (and OPENAI_BASE_URL for a compatible server); `muntin demo` and outside agents need none",
-	}}
-}

@@ -3,6 +3,8 @@ package models
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,10 +32,13 @@ func NewCmd(a *app.App) *cobra.Command {
 				return err
 			}
 			rows := s.list(strings.Join(args, ""), all)
+			for _, w := range s.Catalog.Warnings() {
+				fmt.Fprintln(a.Streams.Err, "muntin: "+term.CleanLine(w))
+			}
 			if asJSON {
 				enc := json.NewEncoder(a.Streams.Out)
 				enc.SetIndent("", "  ")
-				return enc.Encode(listing{Date: catalog.Date(), Models: rows})
+				return enc.Encode(listing{Date: catalog.Date(), Models: rows, Aliases: s.Catalog.Aliases()})
 			}
 			return s.print(rows)
 		},
@@ -46,6 +51,8 @@ func NewCmd(a *app.App) *cobra.Command {
 type listing struct {
 	Date   string `json:"date"` // of the facts
 	Models []row  `json:"models"`
+
+	Aliases map[string]string `json:"aliases,omitempty"`
 }
 
 type row struct {
@@ -91,7 +98,14 @@ func (s *Shop) print(rows []row) error {
 	if !a.Streams.OutTTY {
 		width = 0
 	}
-	return t.Write(a.Streams.Out, a.Theme, width)
+	if err := t.Write(a.Streams.Out, a.Theme, width); err != nil {
+		return err
+	}
+	aliases := s.Catalog.Aliases()
+	for _, name := range slices.Sorted(maps.Keys(aliases)) {
+		fmt.Fprintf(a.Streams.Out, "%s stands for %s\n", term.CleanLine(name), term.CleanLine(aliases[name]))
+	}
+	return nil
 }
 
 func tokens(n int) string {

@@ -104,14 +104,12 @@ func byBrowser(ctx context.Context, o loginOptions) (credential.Credential, erro
 			return credential.Credential{}, app.Hint(app.Usage("the login of GitHub needs a client id"),
 				"register an OAuth app with device flow at https://github.com/settings/developers and give its id with --client-id")
 		}
-		token, err := oauth.GitHub(o.clientID).Login(ctx, func(page, code string) {
+		device := oauth.GitHub(o.clientID)
+		token, err := device.Login(ctx, func(page, code string) {
 			fmt.Fprintf(out, "Open %s and type the code %s\n", page, code)
 		})
-		c := credential.Credential{Type: credential.TypeOAuth, Access: token.Access, Refresh: token.Refresh}
-		if token.Expires > 0 {
-			c.Expires = o.app.Now().Add(token.Expires).UnixMilli()
-		}
-		return c, err
+		c := credential.Credential{Type: credential.TypeOAuth, TokenURL: device.TokenURL, ClientID: device.ClientID}
+		return withToken(c, token, o.app.Now()), err
 	}
 	return credential.Credential{}, app.Hint(app.Usage("%s has no login by browser that is open to muntin", o.provider),
 		"make a key on its site and run muntin login %s", o.provider)

@@ -8,19 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
+	"time"
 
 	"muntin/agent/credential"
 	"muntin/agent/llm"
-	"muntin/agent/llm/anthropic"
 	"muntin/agent/llm/catalog"
-	"muntin/agent/llm/google"
-	"muntin/agent/llm/openai"
-	"muntin/agent/llm/responses"
+	"muntin/agent/llm/oauth"
 	"muntin/cmd/internal/cli/app"
 )
 
@@ -29,6 +24,8 @@ type Options struct {
 	Name    string // provider/id[:thinking], or what means one
 	BaseURL string // in place of the provider's own
 	APIKey  string // $NAME, !command or the key itself
+
+	Deadlines llm.Deadlines // before those of the model
 }
 
 // Chosen is a model that can be asked.
@@ -49,11 +46,10 @@ type Shop struct {
 // NewShop reads the user's models.json. The store of keys is read when one is
 // looked for.
 func NewShop(a *app.App) (*Shop, error) {
-	dir, err := configDir(a)
-	if err != nil {
-		return nil, err
+	if a.Layout.Config == "" {
+		return nil, errors.New("finding the folder of settings: neither XDG_CONFIG_HOME nor HOME is an absolute path")
 	}
-	path := filepath.Join(dir, "models.json")
+	path := a.Layout.Models()
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the models of your own: %w", err)
@@ -62,22 +58,30 @@ func NewShop(a *app.App) (*Shop, error) {
 	if err != nil {
 		return nil, app.Hint(err, "correct %s", path)
 	}
-	store := credential.Open(filepath.Join(dir, "auth.json"))
-	keys := credential.NewResolver(credential.Sources{Store: store, Getenv: a.Getenv, Environ: a.Environ, Now: a.Now})
+	store := credential.Open(a.Layout.Credentials())
+	keys := credential.NewResolver(credential.Sources{
+		Store: store, Getenv: a.Getenv, Environ: a.Environ, Now: a.Now, Renew: renew(a.Now), Go: a.Background.Go,
+	})
 	return &Shop{app: a, Catalog: c, Keys: keys, Store: store}, nil
 }
 
-// configDir is where a user's settings are, by the XDG base directory specification.
-func configDir(a *app.App) (string, error) {
-	base := a.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) {
-		home := a.Getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return "", errors.New("finding the folder of settings: neither XDG_CONFIG_HOME nor HOME is an absolute path")
+// renew renews logins.
+func renew(now func() time.Time) func(context.Context, credential.Credential) (credential.Credential, error) {
+	return func(ctx context.Context, c credential.Credential) (credential.Credential, error) {
+		token, err := oauth.Refresh{TokenURL: c.TokenURL, ClientID: c.ClientID}.Token(ctx, c.Refresh)
+		if err == nil {
+			c = withToken(c, token, now())
 		}
-		base = filepath.Join(home, ".config")
+		return c, err
 	}
-	return filepath.Join(base, "muntin"), nil
+}
+
+func withToken(c credential.Credential, token oauth.Token, now time.Time) credential.Credential {
+	c.Access, c.Refresh, c.Expires = token.Access, token.Refresh, 0
+	if token.Expires > 0 {
+		c.Expires = now.Add(token.Expires).UnixMilli()
+	}
+	return c
 }
 
 // want is the key of a provider.
@@ -85,10 +89,14 @@ func want(p catalog.Provider, given string) credential.Want {
 	return credential.Want{Provider: p.ID, Given: given, Setting: p.APIKey, Env: p.Env}
 }
 
-// Usable tells whether a provider has a key, or needs none.
+// Usable tells whether a provider has a key, or a login of the machine.
 func (s *Shop) Usable(p catalog.Provider) bool {
 	source, err := s.Keys.Find(want(p, ""))
-	return err == nil && source != credential.FromNowhere
+	if err == nil && source != credential.FromNowhere {
+		return true
+	}
+	login, err := s.ambient(p)
+	return err == nil && login != ""
 }
 
 // Open makes the provider for a model.
@@ -111,7 +119,7 @@ func (s *Shop) Open(ctx context.Context, o Options) (Chosen, error) {
 	if err != nil {
 		return Chosen{}, err
 	}
-	provider, err := s.dialect(endpoint)
+	provider, err := s.dialect(endpoint, base != "")
 	if err != nil {
 		return Chosen{}, err
 	}
@@ -129,10 +137,12 @@ func (s *Shop) explain(name string, known bool, err error) error {
 }
 
 func (s *Shop) endpoint(ctx context.Context, p catalog.Provider, m llm.Model, o Options) (llm.Endpoint, error) {
-	e := llm.Endpoint{Provider: p.ID, Model: m, Headers: map[string]string{}, Now: s.app.Now}
+	e := llm.Endpoint{
+		Provider: p.ID, Model: m, Headers: map[string]string{}, Now: s.app.Now, Deadlines: o.Deadlines.Over(m.Deadlines),
+	}
 	var err error
 	if e.BaseURL, err = s.fill(m.BaseURL); err != nil {
-		return e, app.Hint(fmt.Errorf("the address of %s: %w", p.ID, err), "set the variable")
+		return e, app.Hint(fmt.Errorf("the address of %s: %w", p.ID, err), "set the variable%s", orBase(p))
 	}
 	if e.BaseURL == "" && p.BaseURLEnv != "" {
 		return e, app.Hint(fmt.Errorf("the address of %s is not known", p.ID), "set $%s, or say --base-url", p.BaseURLEnv)
@@ -153,20 +163,18 @@ func (s *Shop) endpoint(ctx context.Context, p catalog.Provider, m llm.Model, o 
 	if err != nil {
 		return e, err
 	}
+	login, wrong := s.ambient(p)
 	switch {
 	case source != credential.FromNowhere:
 		e.Key = s.Keys.Func(w)
+	case login != "":
+		// its dialect sees to that
 	case p.NoKey, m.BaseURL != p.BaseURL && o.BaseURL+s.app.Getenv(p.BaseURLEnv) != "":
 		// a server of one's own, which may need none
+	case wrong != nil:
+		return e, app.Hint(fmt.Errorf("there is no key for %s: %w", p.ID, wrong), "%s", keyHint(p))
 	default:
-		hint := "run muntin login " + p.ID
-		if len(p.Env) > 0 {
-			hint = "set $" + p.Env[0] + ", or " + hint
-		}
-		if p.BaseURLEnv != "" {
-			hint += "; or set $" + p.BaseURLEnv + " for a server that needs none"
-		}
-		return e, app.Hint(fmt.Errorf("there is no key for %s", p.ID), "%s", hint)
+		return e, app.Hint(fmt.Errorf("there is no key for %s", p.ID), "%s", keyHint(p))
 	}
 	e.KeyHeader = p.KeyHeader
 	if h := p.KeyHeaders[m.API]; h != "" {
@@ -178,54 +186,24 @@ func (s *Shop) endpoint(ctx context.Context, p catalog.Provider, m llm.Model, o 
 	return e, nil
 }
 
-// fill puts the variables that an address names, as {NAME}, into it.
-func (s *Shop) fill(address string) (string, error) {
-	if !strings.Contains(address, "{") {
-		return address, nil
+// keyHint says how a provider gets a key.
+func keyHint(p catalog.Provider) string {
+	hint := "run muntin login " + p.ID
+	if ways := cloudHint(p); ways != "" {
+		hint = ways + ", or " + hint
 	}
-	var missing error
-	filled := regexp.MustCompile(`\{(\w+)\}`).ReplaceAllStringFunc(address, func(name string) string {
-		name = strings.Trim(name, "{}")
-		if name == "location" {
-			name = "GOOGLE_CLOUD_LOCATION"
-		}
-		value := s.app.Getenv(name)
-		if value == "" {
-			missing = fmt.Errorf("$%s is not set", name)
-		}
-		return url.PathEscape(value)
-	})
-	return filled, missing
+	if len(p.Env) > 0 {
+		hint = "set $" + p.Env[0] + ", or " + hint
+	}
+	if p.BaseURLEnv != "" {
+		hint += "; or set $" + p.BaseURLEnv + " for a server that needs none"
+	}
+	return hint
 }
 
-// dialect makes the client for the API that the model is spoken to by.
-func (s *Shop) dialect(e llm.Endpoint) (llm.Provider, error) {
-	switch e.Model.API {
-	case anthropic.API:
-		return anthropic.New(anthropic.Options{Endpoint: e}), nil
-	case openai.API:
-		return openai.New(openai.Options{Endpoint: e}), nil
-	case responses.API, "azure-openai-responses":
-		return responses.New(responses.Options{Endpoint: e, API: e.Model.API}), nil
-	case google.API:
-		return google.New(google.Options{Endpoint: e}), nil
-	case google.VertexAPI:
-		return s.vertex(e), nil
+func orBase(p catalog.Provider) string {
+	if p.BaseURLEnv == "" {
+		return ""
 	}
-	return nil, app.Hint(fmt.Errorf("model %s/%s: muntin does not speak its API, %s", e.Provider, e.Model.ID, e.Model.API),
-		"many models are at several providers: see muntin models %s", e.Model.ID)
-}
-
-// vertex is Gemini at Vertex AI: of a project, with an access token as the key, or
-// without one, with an API key.
-func (s *Shop) vertex(e llm.Endpoint) llm.Provider {
-	e.BaseURL = strings.Replace(e.BaseURL, "https://global-aiplatform.", "https://aiplatform.", 1)
-	prefix := "/v1"
-	if project := s.app.Getenv("GOOGLE_CLOUD_PROJECT"); project != "" {
-		prefix += "/projects/" + url.PathEscape(project) + "/locations/" + url.PathEscape(s.app.Getenv("GOOGLE_CLOUD_LOCATION"))
-		e.KeyHeader = "Authorization"
-	}
-	return google.New(google.Options{Endpoint: e, API: google.VertexAPI, ModelPath: func(model string) string {
-		return prefix + "/publishers/google/models/" + url.PathEscape(model)
-	}})
+	return ", or $" + p.BaseURLEnv + " to the whole address"
 }

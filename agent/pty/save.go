@@ -1,0 +1,68 @@
+package pty
+
+import (
+	"context"
+	"errors"
+)
+
+// checkpoint has one taken, in a goroutine of its own.
+func (s *supervisor) checkpoint(cause CheckpointCause) {
+	if s.opt.Checkpoints == nil {
+		s.apply(s.m.checkpointed(nil, ""))
+		return
+	}
+	req := CheckpointRequest{Run: s.opt.Run, Agent: s.opt.Agent, Turn: s.m.turn, Cause: cause}
+	if t := s.m.cur; t != nil {
+		req.Message = t.message
+		if t.end != nil {
+			req.Entry = t.end.Entry
+		}
+	}
+	if s.m.behind != nil {
+		req.Message = s.m.behind.rec.ID
+	}
+	s.wg.Go(func() { s.saveCheckpoint(s.work, req) })
+}
+
+func (s *supervisor) saveCheckpoint(work context.Context, req CheckpointRequest) {
+	// The last turn's checkpoint is taken after the agent has ended, and with
+	// it the deliveries' context.
+	base := context.WithoutCancel(work)
+	ctx, cancel := context.WithTimeout(base, s.opt.CheckpointTimeout)
+	defer cancel()
+	info, err := s.opt.Checkpoints.Save(ctx, req)
+	s.do(base, func() {
+		if errors.Is(err, ErrUnchanged) {
+			s.apply(s.m.checkpointed(nil, ""))
+			return
+		}
+		if err != nil {
+			s.log.Error("taking a checkpoint", "turn", req.Turn, "error", err)
+			s.apply(s.m.checkpointed(nil, err.Error()))
+			return
+		}
+		if info.Cause == "" {
+			info.Cause = string(req.Cause)
+		}
+		s.apply(s.m.checkpointed(&info, ""))
+	})
+}
+
+// maintain looks after the store, unless a turn has begun by now or does
+// meanwhile.
+func (s *supervisor) maintain(work context.Context, store Maintainer) {
+	ctx, cancel := context.WithTimeout(work, s.opt.CheckpointTimeout)
+	defer cancel()
+	s.do(work, func() {
+		s.stopTending = cancel
+		s.settled()
+	})
+	if err := store.Maintain(ctx); err != nil && ctx.Err() == nil {
+		s.log.Error("looking after the checkpoints", "error", err)
+	}
+	brokenOff := errors.Is(ctx.Err(), context.Canceled)
+	s.do(work, func() {
+		s.stopTending = func() {}
+		s.apply(s.m.tended(brokenOff))
+	})
+}
