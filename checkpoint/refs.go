@@ -128,6 +128,7 @@ type refMove struct {
 	name      string
 	old, next plumbing.Hash
 	perm      sharing
+	ready     func() error // called before the move, with the ref locked; nil: nothing to wait for
 }
 
 // moveRef sets a ref to its next value if it has the old one now, else it
@@ -144,6 +145,11 @@ func moveRef(ctx context.Context, common string, m refMove) error {
 	}
 	if now != m.old {
 		return fmt.Errorf("moving ref %s: %w", m.name, errMoved)
+	}
+	if m.ready != nil {
+		if err := m.ready(); err != nil {
+			return err
+		}
 	}
 	file := filepath.Join(common, m.name)
 	// An empty folder may be left of deleted refs, as git removes it too.

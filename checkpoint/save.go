@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sync/errgroup"
 )
 
 // moveTries bounds how often a commit is made anew because another process
@@ -124,10 +125,14 @@ func (s *Store) append(ctx context.Context, ref string, r *record) error {
 	if r.hash, err = s.odb.write(plumbing.CommitObject, r.encode()); err != nil {
 		return err
 	}
-	if err := s.odb.sync(); err != nil {
-		return err
+	// The ref is locked, and its new value synced, while the objects are; it moves when they are on disk.
+	var objects errgroup.Group
+	objects.Go(s.odb.sync)
+	err = s.moveRef(ctx, refMove{name: ref, old: old, next: r.hash, ready: objects.Wait})
+	if syncErr := objects.Wait(); syncErr != nil {
+		return syncErr
 	}
-	return s.moveRef(ctx, refMove{name: ref, old: old, next: r.hash})
+	return err
 }
 
 // saved is the snapshot as a restore sees it.
