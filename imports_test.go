@@ -52,7 +52,7 @@ var walls = []struct {
 	{"github.com/spf13/cobra", []string{"cmd/..."}},
 	{"github.com/go-git/go-git/v5", []string{"checkpoint/..."}},
 	{"github.com/creack/pty", []string{"agent/pty"}},
-	{"github.com/fsnotify/fsnotify", []string{"orchestrator/watch"}},
+	{"github.com/fsnotify/fsnotify", []string{"orchestrator/watch", "checkpoint/watch"}},
 	{"charm.land/bubbletea/v2", []string{"agent/tui", "orchestrator/dash"}},
 	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term"}},
 	{"net/http", []string{"agent/llm/..."}},

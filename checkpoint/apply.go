@@ -7,14 +7,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,16 +27,22 @@ const tempPrefix = ".muntin-restore-"
 
 // An applier carries out the ops of a plan.
 type applier struct {
-	store  *Store
-	now    *snapshot // what the ops start from
-	root   int       // open folder
-	serial int
-	dirs   map[string]bool // folders to sync
-	ready  []readyFile     // written beside their places, to be renamed
-	bulk   bool            // many files: one sync for all, before they are renamed
+	store *Store
+	now   *snapshot // what the ops start from
+	root  int       // open folder
+	total int       // ops
+	bulk  bool      // many files: one sync for all, before they are renamed
 
-	written, deleted []string
-	conflicts        []PathNote
+	blobs sync.Mutex // held while a blob is read: the object store takes one reader at a time
+
+	mu        sync.Mutex // guards what follows
+	done      int        // ops
+	serial    int
+	dirs      map[string]bool // folders to sync
+	ready     []readyFile     // written beside their places, to be renamed
+	written   []string
+	deleted   []string
+	conflicts []PathNote
 }
 
 // A readyFile waits for its rename.
@@ -41,8 +51,13 @@ type readyFile struct {
 	temp string
 }
 
-// bulkFiles bounds how many files wait for their renames.
-const bulkFiles = 256
+const (
+	// bulkFiles bounds how many files wait for their renames.
+	bulkFiles = 256
+	// applyWorkers write files at once: most of the time they wait for the
+	// file system, which commits syncs that wait together as one.
+	applyWorkers = 8
+)
 
 // errConflict says that a path is not in the state that the op starts from.
 var errConflict = errors.New("changed by another process while restoring")
@@ -50,7 +65,7 @@ var errConflict = errors.New("changed by another process while restoring")
 // apply carries out ops. A path that is not as expected is left alone and
 // becomes a conflict; any other error ends it.
 func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, error) {
-	a := &applier{store: s, now: now, dirs: map[string]bool{}}
+	a := &applier{store: s, now: now, total: len(ops), dirs: map[string]bool{}}
 	var err error
 	if a.root, err = openRoot(s.repo.Root); err != nil {
 		return nil, fmt.Errorf("opening worktree: %w", err)
@@ -58,31 +73,56 @@ func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, e
 	defer unix.Close(a.root)
 	// Deletions first, the deepest first, so that folders can become files and
 	// files folders, and so that names that differ only in case do not meet.
+	var puts []op
 	for _, o := range slices.Backward(ops) {
 		if o.new.mode != 0 {
+			puts = append(puts, o)
 			continue
 		}
 		if err := a.step(ctx, o, a.remove); err != nil {
 			return a, err
 		}
 	}
-	a.bulk = canSyncAll && len(ops) >= manyFiles
-	for _, o := range ops {
-		if o.new.mode == 0 {
-			continue
-		}
-		err := a.step(ctx, o, a.put)
-		if err == nil && len(a.ready) >= bulkFiles {
+	slices.Reverse(puts)
+	a.bulk = canSyncAll && len(puts) >= manyFiles
+	for batch := range slices.Chunk(puts, bulkFiles) {
+		err := each(batch, func(o op) error { return a.step(ctx, o, a.put) })
+		if err == nil {
 			err = a.rename(ctx)
 		}
 		if err != nil {
 			return a, errors.Join(err, s.dropTemps(ops))
 		}
 	}
-	if err := a.rename(ctx); err != nil {
-		return a, errors.Join(err, s.dropTemps(ops))
-	}
 	return a, a.sync()
+}
+
+// each calls fn for all items, several at once, and returns the first error.
+// After an error the items that were not begun are left out.
+func each[T any](items []T, fn func(T) error) error {
+	var group errgroup.Group
+	group.SetLimit(applyWorkers)
+	var failed atomic.Bool
+	for _, item := range items {
+		group.Go(func() error {
+			if failed.Load() {
+				return nil
+			}
+			err := fn(item)
+			if err != nil {
+				failed.Store(true)
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// locked changes what the mutex guards.
+func (a *applier) locked(change func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change()
 }
 
 // rename puts the files that are ready in their places.
@@ -92,8 +132,10 @@ func (a *applier) rename(ctx context.Context) error {
 			return fmt.Errorf("syncing worktree: %w", err)
 		}
 	}
-	for _, f := range a.ready {
-		err := a.step(ctx, f.op, func(_ context.Context, dir int, o op) error {
+	ready := a.ready
+	a.ready = nil
+	return each(ready, func(f readyFile) error {
+		return a.step(ctx, f.op, func(_ context.Context, dir int, o op) error {
 			_, err := a.expect(dir, o)
 			if err == nil {
 				err = unix.Renameat(dir, f.temp, dir, path.Base(o.path))
@@ -102,16 +144,22 @@ func (a *applier) rename(ctx context.Context) error {
 				_ = unix.Unlinkat(dir, f.temp, 0) // a conflict; other errors clean up at the end
 				return err
 			}
-			a.dirs[path.Dir(o.path)] = true
-			a.written = append(a.written, o.path)
+			a.locked(func() {
+				a.dirs[path.Dir(o.path)] = true
+				a.written = append(a.written, o.path)
+			})
+			a.progress()
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-	}
-	a.ready = a.ready[:0]
-	return nil
+	})
+}
+
+// progress tells that an op is done.
+func (a *applier) progress() {
+	a.locked(func() {
+		a.done++
+		a.store.progress(Progress{What: "restoring", Done: a.done, Total: a.total})
+	})
 }
 
 // step runs one op in its open folder.
@@ -128,7 +176,7 @@ func (a *applier) step(ctx context.Context, o op, run func(context.Context, int,
 	case err == nil:
 		return nil
 	case errors.Is(err, errConflict):
-		a.conflicts = append(a.conflicts, PathNote{Path: o.path, Why: err.Error()})
+		a.locked(func() { a.conflicts = append(a.conflicts, PathNote{Path: o.path, Why: err.Error()}) })
 		return nil
 	}
 	return fmt.Errorf("restoring %s: %w", o.path, err)
@@ -157,7 +205,7 @@ func (a *applier) folder(rel string, create bool) (int, error) {
 	if err := unix.Mkdirat(parent, path.Base(rel), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return -1, err
 	}
-	a.dirs[path.Dir(rel)] = true
+	a.locked(func() { a.dirs[path.Dir(rel)] = true })
 	return openDir(a.root, rel)
 }
 
@@ -245,10 +293,13 @@ func (a *applier) remove(_ context.Context, dir int, o op) error {
 		if err != nil {
 			break // not empty, or not ours to remove
 		}
-		delete(a.dirs, at)
+		a.locked(func() { delete(a.dirs, at) })
 	}
-	a.dirs[at] = true
-	a.deleted = append(a.deleted, o.path)
+	a.locked(func() {
+		a.dirs[at] = true
+		a.deleted = append(a.deleted, o.path)
+	})
+	a.progress()
 	return nil
 }
 
@@ -263,14 +314,18 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 		if err := a.chmod(dir, name, key, o.new.mode); err != nil {
 			return err
 		}
-		a.written = append(a.written, o.path)
+		a.locked(func() { a.written = append(a.written, o.path) })
+		a.progress()
 		return nil
 	}
-	a.serial++
-	temp := tempPrefix + strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(a.serial)
+	temp := tempPrefix + strconv.Itoa(os.Getpid()) + "-"
+	a.locked(func() {
+		a.serial++
+		temp += strconv.Itoa(a.serial)
+	})
 	if o.new.mode == modeSymlink {
 		var target []byte
-		if target, err = a.store.blob(ctx, o.new.hash); err == nil {
+		if target, err = a.content(ctx, o.new.hash); err == nil {
 			err = unix.Symlinkat(string(target), dir, temp)
 		}
 	} else {
@@ -280,8 +335,15 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 		_ = unix.Unlinkat(dir, temp, 0) // it may not be there
 		return err
 	}
-	a.ready = append(a.ready, readyFile{op: o, temp: temp})
+	a.locked(func() { a.ready = append(a.ready, readyFile{op: o, temp: temp}) })
 	return nil
+}
+
+// content reads a blob.
+func (a *applier) content(ctx context.Context, h plumbing.Hash) ([]byte, error) {
+	a.blobs.Lock()
+	defer a.blobs.Unlock()
+	return a.store.blob(ctx, h)
 }
 
 // A newFile is a file to be made, in the open folder dir.
@@ -306,7 +368,9 @@ func (a *applier) writeFile(ctx context.Context, n newFile) error {
 		return err
 	}
 	f := os.NewFile(uintptr(fd), n.name)
+	a.blobs.Lock()
 	err = a.store.copyBlob(ctx, f, n.to.hash)
+	a.blobs.Unlock()
 	if err == nil && n.was.isRegular() {
 		err = unix.Fchmod(fd, a.store.permissions(n.was, n.to.mode))
 	}
@@ -347,10 +411,10 @@ func (a *applier) sync() error {
 		}
 		return nil
 	}
-	for dir := range a.dirs {
+	return each(slices.Collect(maps.Keys(a.dirs)), func(dir string) error {
 		fd, err := a.folder(dir, false)
 		if errors.Is(err, errConflict) {
-			continue // the folder is gone
+			return nil // the folder is gone
 		}
 		if err != nil {
 			return fmt.Errorf("syncing folder %s: %w", dir, err)
@@ -360,8 +424,8 @@ func (a *applier) sync() error {
 		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
 			return fmt.Errorf("syncing folder %s: %w", dir, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // dropTemps removes what an interrupted restore left in the folders of ops.

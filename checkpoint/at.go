@@ -106,3 +106,12 @@ func inode(info os.FileInfo) uint64 {
 	}
 	return 0
 }
+
+// A nameKind is what listing a folder tells about a name.
+type nameKind uint8
+
+const (
+	kindOther nameKind = iota
+	kindDir
+	kindUnknown // the file system does not say
+)

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,5 +21,33 @@ func openBeneath(root int, rel string) (int, error) {
 // syncAll makes everything written to the file system of fd durable at once.
 func syncAll(int) error { return errors.ErrUnsupported }
 
+// birth is when a file was made, in nanoseconds; 0 if the file system does not tell.
+func birth(path string) int64 {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0
+	}
+	return unix.TimespecToNsec(st.Btim)
+}
+
 // canSyncAll tells whether syncAll works here.
 const canSyncAll = false
+
+// readNames calls fn for each name in an open folder, in no order, without "." and "..".
+func readNames(dir int, _ []byte, fn func(name []byte, kind nameKind)) error {
+	fd, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), "")
+	defer f.Close()
+	list, err := f.ReadDir(-1)
+	for _, d := range list {
+		kind := kindOther
+		if d.IsDir() {
+			kind = kindDir
+		}
+		fn([]byte(d.Name()), kind)
+	}
+	return err
+}

@@ -1,7 +1,10 @@
 package checkpoint
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,5 +26,48 @@ func openBeneath(root int, rel string) (int, error) {
 // syncAll makes everything written to the file system of fd durable at once.
 func syncAll(fd int) error { return unix.Syncfs(fd) }
 
+// birth is when a file was made, in nanoseconds; 0 if the file system does not tell.
+func birth(path string) int64 {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME, &st); err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return st.Btime.Sec*int64(time.Second) + int64(st.Btime.Nsec)
+}
+
 // canSyncAll tells whether syncAll works here.
 const canSyncAll = true
+
+// readNames calls fn for each name in an open folder, in no order, without "." and "..".
+func readNames(dir int, buf []byte, fn func(name []byte, kind nameKind)) error {
+	for {
+		n, err := unix.Getdents(dir, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n == 0 {
+			return err
+		}
+		for rest := buf[:n]; len(rest) > direntHead; { // struct linux_dirent64 of getdents64(2)
+			size := int(binary.NativeEndian.Uint16(rest[16:]))
+			if size <= direntHead || size > len(rest) {
+				return unix.EIO
+			}
+			name, _, _ := bytes.Cut(rest[direntHead:size], []byte{0})
+			kind := kindOther
+			switch rest[18] {
+			case unix.DT_DIR:
+				kind = kindDir
+			case unix.DT_UNKNOWN:
+				kind = kindUnknown
+			}
+			if string(name) != "." && string(name) != ".." {
+				fn(name, kind)
+			}
+			rest = rest[size:]
+		}
+	}
+}
+
+// direntHead is the size of a directory entry before its name.
+const direntHead = 19

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/fnv"
 	"maps"
 	"os"
@@ -55,21 +56,39 @@ func (g *git) rootAttrs(c *settings) (*attrScope, error) {
 	return s, nil
 }
 
-// enter adds the content of a .gitattributes. Once some rule converts, all
-// files below count, since a macro may be used under any name.
+// enter adds the content of a .gitattributes that is outside the worktree.
 func (s *attrScope) enter(content []byte) *attrScope {
-	flags := attrFlags(content)
-	if len(content) == 0 || flags == 0 && s.flags == 0 {
+	return s.enterRules(attrFlags(content), sum(content))
+}
+
+// enterRules adds a .gitattributes by what its content asks for and by its
+// sum. Once some rule converts, all files below count, since a macro may be
+// used under any name.
+func (s *attrScope) enterRules(flags convFlags, sum uint64) *attrScope {
+	if sum == 0 || flags == 0 && s.flags == 0 {
 		return s
 	}
-	h := fnv.New64a()
-	var sig [8]byte
-	for i := range sig {
-		sig[i] = byte(s.sig >> (8 * i))
+	return &attrScope{flags: s.flags | flags, sig: mix(s.sig, sum)}
+}
+
+// sum is a checksum of a rule file; 0 for an empty one.
+func sum(content []byte) uint64 {
+	if len(content) == 0 {
+		return 0
 	}
-	h.Write(sig[:])
+	h := fnv.New64a()
 	h.Write(content)
-	return &attrScope{flags: s.flags | flags, sig: h.Sum64()}
+	return h.Sum64() | 1
+}
+
+// mix is the signature of a chain of rule files with one more at its end.
+func mix(chain, sum uint64) uint64 {
+	h := fnv.New64a()
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:], chain)
+	binary.LittleEndian.PutUint64(b[8:], sum)
+	h.Write(b[:])
+	return h.Sum64()
 }
 
 // attrFlags looks for the names of converting attributes, wherever they stand.

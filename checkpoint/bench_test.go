@@ -2,8 +2,18 @@ package checkpoint
 
 import (
 	"fmt"
+	"os"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"muntin/checkpoint/watch"
 )
 
 // benchRepo makes a repository of n committed files of 4 KB, nine a folder.
@@ -19,7 +29,11 @@ func benchRepo(b *testing.B, n int) *repo {
 }
 
 func benchName(i int) string {
-	return fmt.Sprintf("d%d/d%d/d%d/f%d.go", i/729%9, i/81%9, i/9%9, i)
+	name := fmt.Sprintf("f%d.go", i)
+	for at := i / 9; at > 0; at /= 9 {
+		name = fmt.Sprintf("d%d/%s", at%9, name)
+	}
+	return name
 }
 
 // benchChange changes k files so that each round is another change.
@@ -31,12 +45,179 @@ func benchChange(b *testing.B, r *repo, n, k, round int) {
 }
 
 func benchSizes(b *testing.B, run func(b *testing.B, r *repo, n, k int)) {
-	for _, n := range []int{1000, 10_000} {
-		r := benchRepo(b, n)
-		for _, k := range []int{1, 10, 1000} {
-			b.Run(fmt.Sprintf("files=%d/changed=%d", n, k), func(b *testing.B) { run(b, r, n, k) })
+	sizes := []int{1000, 10_000}
+	if os.Getenv("MUNTIN_SOAK") != "" {
+		sizes = append(sizes, 100_000)
+	}
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("files=%d", n), func(b *testing.B) {
+			r := benchRepo(b, n)
+			for _, k := range []int{0, 1, 10, 1000} {
+				b.Run(fmt.Sprintf("changed=%d", k), func(b *testing.B) { run(b, r, n, k) })
+			}
+		})
+	}
+}
+
+// BenchmarkSnapshot compares what a turn costs, in turn in one run, so that
+// the noise of the machine is the same for all: a durable checkpoint (ours,
+// and with a watcher), the look at the worktree alone (scan, watchscan), git
+// with a warm index of its own, and a bare parallel lstat walk. It reports
+// medians in milliseconds and ratios. 100,000 files with MUNTIN_SOAK=1.
+func BenchmarkSnapshot(b *testing.B) {
+	benchSizes(b, func(b *testing.B, r *repo, n, k int) {
+		ways := snapshotWays(b, r)
+		times := map[string][]float64{}
+		round := int(time.Now().Unix() % 1_000_000)
+		for b.Loop() {
+			for _, w := range ways {
+				round++
+				benchChange(b, r, n, k, round)
+				// What was written just now is racy: git and we would read it again.
+				settle(b)
+				start := time.Now()
+				w.run()
+				times[w.name] = append(times[w.name], float64(time.Since(start).Microseconds())/1000)
+			}
+		}
+		mid := map[string]float64{}
+		for name, t := range times {
+			slices.Sort(t)
+			mid[name] = t[len(t)/2]
+			b.ReportMetric(mid[name], name+"-ms")
+		}
+		b.ReportMetric(mid["scan"]/mid["git"], "scan/git")
+		b.ReportMetric(mid["ours"]/mid["git"], "ours/git")
+		b.ReportMetric(mid["scan"]/mid["walk"], "scan/walk")
+		b.ReportMetric(mid["git"]/mid["watchscan"], "git/watchscan")
+		b.ReportMetric(mid["git"]/mid["watched"], "git/watched")
+		b.ReportMetric(0, "ns/op")
+	})
+}
+
+// settle waits until time stamps made before it are past their tick.
+func settle(b *testing.B) {
+	b.Helper()
+	timer := time.NewTimer(tick + 10*time.Millisecond)
+	defer timer.Stop()
+	<-timer.C
+}
+
+type snapshotWay struct {
+	name string
+	run  func()
+}
+
+func snapshotWays(b *testing.B, r *repo) []snapshotWay {
+	fail := func(err error) {
+		if err != nil {
+			b.Fatal(err)
 		}
 	}
+	open := func(ref string, w Watcher) *Store {
+		s := r.open(Options{Ref: "refs/muntin/bench/" + ref, Watcher: w})
+		r.save(s, Meta{})
+		settle(b)
+		r.save(s, Meta{}) // nothing is racy any more
+		return s
+	}
+	watcher := func() Watcher {
+		w, err := watch.New(watch.Options{Root: r.dir, Dir: b.TempDir()})
+		fail(err)
+		b.Cleanup(func() { fail(w.Close()) })
+		return w
+	}
+	look := func(s *Store) func() {
+		return func() {
+			end, err := s.beginChange(b.Context())
+			fail(err)
+			snap, err := s.take(b.Context(), look{})
+			fail(err)
+			end()
+			snap.ref, snap.commit = s.last.ref, s.last.commit // as if it had been committed
+			s.last = snap
+		}
+	}
+	ours, watched := open("ours", nil), open("watched", watcher())
+	env := []string{"GIT_INDEX_FILE=" + r.path(".git/bench.index")}
+	git := func(args ...string) string {
+		out, err := r.try(env, args...)
+		fail(err)
+		return out
+	}
+	return []snapshotWay{
+		{"git", func() {
+			git("add", "-A")
+			commit := git("commit-tree", "-m", "c", git("write-tree"))
+			git("update-ref", "refs/muntin/bench/git", commit)
+		}},
+		{"walk", func() { fail(bareWalk(r.dir)) }},
+		{"scan", look(open("scan", nil))},
+		{"watchscan", look(open("watchscan", watcher()))},
+		{"ours", func() { r.save(ours, Meta{Cause: CauseTurn}) }},
+		{"watched", func() { r.save(watched, Meta{Cause: CauseTurn}) }},
+	}
+}
+
+// bareWalk is the least that must be done to look at every file: list every
+// folder and stat every name, with as many workers as a scan has.
+func bareWalk(root string) error {
+	top, err := openRoot(root)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(top)
+	var failed atomic.Value
+	var left sync.WaitGroup
+	work := make(chan string, 1<<20)
+	left.Add(1)
+	work <- ""
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
+		workers.Go(func() {
+			r := &reader{dirents: make([]byte, 32<<10)}
+			for dir := range work {
+				if err := bareFolder(top, dir, r, func(sub string) {
+					left.Add(1)
+					work <- sub
+				}); err != nil {
+					failed.Store(err)
+				}
+				left.Done()
+			}
+		})
+	}
+	left.Wait()
+	close(work)
+	workers.Wait()
+	err, _ = failed.Load().(error)
+	return err
+}
+
+func bareFolder(top int, dir string, r *reader, sub func(string)) error {
+	fd, err := openDir(top, dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	l, err := r.list(fd)
+	if err != nil {
+		return err
+	}
+	for i := range l.names {
+		name := string(l.name(i))
+		if name == ".git" {
+			continue
+		}
+		if l.names[i].kind == kindDir {
+			sub(join(dir, name))
+			continue
+		}
+		if _, err := lstatAt(fd, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // BenchmarkSave takes a durable checkpoint after k files changed.
@@ -56,58 +237,10 @@ func BenchmarkSave(b *testing.B) {
 	})
 }
 
-// BenchmarkSaveGit does the same with git and a warm index of its own.
-func BenchmarkSaveGit(b *testing.B) {
-	benchSizes(b, func(b *testing.B, r *repo, n, k int) {
-		env := []string{"GIT_INDEX_FILE=" + r.path(".git/bench.index")}
-		git := func(args ...string) string {
-			out, err := r.try(env, args...)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return out
-		}
-		save := func() {
-			git("add", "-A")
-			commit := git("commit-tree", "-m", "c", git("write-tree"))
-			git("update-ref", "refs/muntin/bench/git", commit)
-		}
-		save()
-		round := 0
-		b.ResetTimer()
-		for b.Loop() {
-			b.StopTimer()
-			round++
-			benchChange(b, r, n, k, -round)
-			b.StartTimer()
-			save()
-		}
-	})
-}
-
-// BenchmarkRestore goes back over k changed files, with the undo checkpoint.
-func BenchmarkRestore(b *testing.B) {
-	benchSizes(b, func(b *testing.B, r *repo, n, k int) {
-		s := r.open(Options{})
-		c, _ := r.save(s, Meta{})
-		round := 0
-		b.ResetTimer()
-		for b.Loop() {
-			b.StopTimer()
-			round++
-			benchChange(b, r, n, k, 1000+round)
-			b.StartTimer()
-			if _, err := s.Restore(b.Context(), c); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 // BenchmarkOpen opens a store and saves an unchanged worktree, as a command does.
 func BenchmarkOpen(b *testing.B) {
 	benchSizes(b, func(b *testing.B, r *repo, _, k int) {
-		if k > 1 {
+		if k > 0 {
 			b.Skip("nothing is changed here")
 		}
 		opts := Options{CacheDir: b.TempDir()}
@@ -116,18 +249,4 @@ func BenchmarkOpen(b *testing.B) {
 			r.save(r.open(opts), Meta{})
 		}
 	})
-}
-
-// BenchmarkList lists a chain of 1000 checkpoints.
-func BenchmarkList(b *testing.B) {
-	r := newRepo(b)
-	s := r.open(Options{})
-	for range 1000 {
-		r.save(s, Meta{Run: "run", Agent: "agent", Turn: 1, Cause: CauseTurn})
-	}
-	for b.Loop() {
-		if _, err := s.List(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

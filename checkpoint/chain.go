@@ -2,13 +2,13 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
-
-	"muntin/internal/state"
 )
 
 // minPrefix is the shortest commit prefix that Find takes, as in git.
@@ -61,7 +61,7 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 	defer s.mu.Unlock()
 	want, err := parseSpec(spec)
 	if err != nil {
-		return Checkpoint{}, err
+		return s.byLabel(spec, err)
 	}
 	var exact, byCommit []*record
 	err = s.walk(ctx, func(r *record) bool {
@@ -69,7 +69,7 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 		case want.latest, want.id != 0 && r.seq == want.id, want.byTurn && r.meta.Turn == want.turn && (r.meta.Cause == CauseTurn || r.meta.Cause == CauseStart):
 			exact = append(exact, r)
 			return false
-		case want.commit != "" && strings.HasPrefix(r.hash.String(), want.commit):
+		case want.commit != "" && r.hasPrefix(want.commit):
 			byCommit = append(byCommit, r)
 		}
 		return true
@@ -93,6 +93,12 @@ func (s *Store) Find(ctx context.Context, spec string) (Checkpoint, error) {
 	return Checkpoint{}, fmt.Errorf("%w %q: it could be %s", ErrAmbiguous, spec, strings.Join(which, " or "))
 }
 
+// hasPrefix tells whether the commit's hash begins so, now or before a gc.
+func (r *record) hasPrefix(digits string) bool {
+	return strings.HasPrefix(r.hash.String(), digits) ||
+		slices.ContainsFunc(r.was, func(h plumbing.Hash) bool { return strings.HasPrefix(h.String(), digits) })
+}
+
 type findSpec struct {
 	latest   bool
 	byTurn   bool
@@ -101,7 +107,7 @@ type findSpec struct {
 }
 
 func parseSpec(spec string) (findSpec, error) {
-	bad := fmt.Errorf("%w %q: write an id as #7, a commit (at least %d digits), turn:3 or latest", ErrNotFound, spec, minPrefix)
+	bad := fmt.Errorf("%w %q: write an id as #7, a commit (at least %d digits), turn:3, latest or a label", ErrNotFound, spec, minPrefix)
 	number := func(text string, least int) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least {
@@ -152,21 +158,29 @@ func Chains(ctx context.Context, worktree, prefix string) ([]Chain, error) {
 	if !strings.HasPrefix(prefix, namespace) || strings.Contains(prefix, "..") {
 		return nil, fmt.Errorf("listing chains: prefix %q must begin with %s", prefix, namespace)
 	}
-	repo, err := state.FindRepo(worktree)
+	h, err := place(worktree, false)
+	if errors.Is(err, errNoSidecar) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listing chains: %w", err)
 	}
-	names, err := listRefs(repo, prefix)
+	common := h.where.Path
+	names, err := listRefs(common, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("listing chains: %w", err)
 	}
-	odb := openObjects(repo)
+	odb := openObjects(common)
+	defer odb.read.close()
 	var chains []Chain
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("listing chains: %w", context.Cause(ctx))
 		}
-		h, err := readRef(repo.CommonDir, name)
+		if strings.HasPrefix(name, labels) { // a name for a checkpoint, no chain
+			continue
+		}
+		h, err := readRef(common, name)
 		if err != nil {
 			return nil, fmt.Errorf("listing chains: %w", err)
 		}
@@ -174,6 +188,9 @@ func Chains(ctx context.Context, worktree, prefix string) ([]Chain, error) {
 			continue
 		}
 		r, err := odb.record(h)
+		if errors.Is(err, errNoCheckpoint) { // kept there for another purpose
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("listing chains: %s: %w", name, err)
 		}
@@ -192,16 +209,19 @@ func Drop(ctx context.Context, worktree, ref string) error {
 	if err := checkRef(ref); err != nil {
 		return err
 	}
-	repo, err := state.FindRepo(worktree)
+	h, err := place(worktree, false)
+	if errors.Is(err, errNoSidecar) {
+		err = ErrNotFound
+	}
 	if err != nil {
 		return fmt.Errorf("dropping chain %s: %w", ref, err)
 	}
-	old, err := readRef(repo.CommonDir, ref)
+	old, err := readRef(h.where.Path, ref)
 	if err != nil {
 		return fmt.Errorf("dropping chain: %w", err)
 	}
 	if old == plumbing.ZeroHash {
 		return fmt.Errorf("dropping chain %s: %w", ref, ErrNotFound)
 	}
-	return deleteRef(ctx, repo.CommonDir, ref, old)
+	return deleteRef(ctx, h.where.Path, ref, old)
 }

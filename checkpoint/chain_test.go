@@ -283,20 +283,6 @@ func TestGc(t *testing.T) {
 	other.git("fsck", "--strict", "--no-dangling")
 }
 
-func TestUnsupported(t *testing.T) {
-	t.Parallel()
-	r := &repo{t: t, dir: t.TempDir()}
-	if _, err := Open(t.Context(), Options{Worktree: r.dir, Ref: "refs/muntin/r/a"}); !errors.Is(err, state.ErrNoRepo) {
-		t.Errorf("no repository: %v", err)
-	}
-	if _, err := r.try(nil, "init", "-q", "--object-format=sha256"); err != nil {
-		t.Skip("this git knows no SHA-256")
-	}
-	if _, err := Open(t.Context(), Options{Worktree: r.dir, Ref: "refs/muntin/r/a"}); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("SHA-256: %v", err)
-	}
-}
-
 func TestSkippedAndStable(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
@@ -410,7 +396,7 @@ func TestStatCache(t *testing.T) {
 	dir := t.TempDir()
 	s := r.open(Options{CacheDir: dir})
 	r.check(s)
-	data, err := os.ReadFile(s.cacheFile())
+	data, err := os.ReadFile(s.cacheFile("stat"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +405,7 @@ func TestStatCache(t *testing.T) {
 		t.Errorf("the cache holds %q, %+v, %v", worktree, snap, err)
 	}
 	for _, broken := range [][]byte{nil, []byte("nonsense"), data[:len(data)-1], append(slices.Clone(data[:40]), data[41:]...)} {
-		must(r, os.WriteFile(s.cacheFile(), broken, 0o600))
+		must(r, os.WriteFile(s.cacheFile("stat"), broken, 0o600))
 		again := r.open(Options{CacheDir: dir})
 		r.write("a", "2")
 		r.check(again)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,22 +12,29 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
+// errNoCheckpoint says that a commit is not ours.
+var errNoCheckpoint = errors.New("not a checkpoint")
+
 const identity = "muntin <muntin@localhost>"
 
 // A record is a checkpoint's commit. Its parents are, as far as there are
-// such: the checkpoint before, HEAD's commit, and the side commit.
+// such: the checkpoint before, HEAD's commit, the side commit, and the goal.
 type record struct {
 	hash     plumbing.Hash // of the commit itself
 	tree     plumbing.Hash
 	previous plumbing.Hash
 	head     plumbing.Hash // keeps work alive that a later reset of the branch would orphan
+	headName string        // HEAD's commit, also where the store has not got it
 	side     plumbing.Hash // what a restore needs beside the tree, see side.go
+	goal     plumbing.Hash // CauseUndo: the state that the change after it aims at, if that is no checkpoint's
 	time     time.Time
 	seq      int
 	files    int
 	meta     Meta
-	restored plumbing.Hash // CauseRestored, CauseUndo: the commit that the restore went to
-	before   plumbing.Hash // the commit of the state before that restore
+	restored plumbing.Hash   // CauseRestored, CauseUndo: the commit that the restore went to
+	before   plumbing.Hash   // the commit of the state before that restore
+	was      []plumbing.Hash // the hashes it had before gc gave it other parents: the first, and the last few
+	step     Step            // CauseRestored: whether it was an undo or a redo
 }
 
 // trailer is the common prefix of our commit trailers.
@@ -37,7 +45,7 @@ const trailer = "Muntin-"
 func (r *record) encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\n", r.tree)
-	for _, p := range []plumbing.Hash{r.previous, r.head, r.side} {
+	for _, p := range []plumbing.Hash{r.previous, r.head, r.side, r.goal} {
 		if !p.IsZero() {
 			fmt.Fprintf(&b, "parent %s\n", p)
 		}
@@ -64,9 +72,17 @@ func (r *record) encode() []byte {
 	line("Cause", string(r.meta.Cause))
 	line("Note", r.meta.Note)
 	hash("Head", r.head)
+	if r.head.IsZero() {
+		line("Foreign-Head", r.headName)
+	}
 	hash("Side", r.side)
+	hash("Goal", r.goal)
 	hash("Restored", r.restored)
 	hash("Before", r.before)
+	line("Step", string(r.step))
+	for _, h := range r.was {
+		hash("Was", h)
+	}
 	line("Files", strconv.Itoa(r.files))
 	line("Seq", strconv.Itoa(r.seq))
 	return b.Bytes()
@@ -141,10 +157,10 @@ func parseCommit(hash plumbing.Hash, data []byte) (*record, error) {
 		}
 	}
 	if r.seq < 1 || r.tree.IsZero() {
-		return nil, errors.New("not a checkpoint")
+		return nil, errNoCheckpoint
 	}
 	extra := 0
-	for _, h := range []plumbing.Hash{r.head, r.side} {
+	for _, h := range []plumbing.Hash{r.head, r.side, r.goal} {
 		if !h.IsZero() {
 			extra++
 		}
@@ -183,9 +199,19 @@ func (r *record) setTrailer(key, value string) {
 	case "Note":
 		r.meta.Note = value
 	case "Head":
-		r.head = hash()
+		r.head, r.headName = hash(), value
+	case "Foreign-Head":
+		r.headName = value
+	case "Was":
+		if h := hash(); !h.IsZero() {
+			r.was = append(r.was, h)
+		}
 	case "Side":
 		r.side = hash()
+	case "Goal":
+		r.goal = hash()
+	case "Step":
+		r.step = Step(value)
 	case "Restored":
 		r.restored = hash()
 	case "Before":
@@ -229,10 +255,13 @@ func (o *objects) commitTree(h plumbing.Hash) (plumbing.Hash, error) {
 // checkpoint is the record as callers see it.
 func (r *record) checkpoint(ref string) Checkpoint {
 	return Checkpoint{
-		ID: r.seq, Commit: r.hash.String(), Tree: r.tree.String(), Parent: hexOrEmpty(r.previous), Ref: ref, Head: hexOrEmpty(r.head),
-		Time: r.time, Meta: r.meta, Files: r.files, Restored: hexOrEmpty(r.restored), Before: hexOrEmpty(r.before),
+		ID: r.seq, Commit: r.hash.String(), Tree: r.tree.String(), Parent: hexOrEmpty(r.previous), Ref: ref, Head: r.headName,
+		Time: r.time, Meta: r.meta, Files: r.files, Restored: hexOrEmpty(r.restored), Before: hexOrEmpty(r.before), Step: r.step,
 	}
 }
+
+// wasCommit tells whether the checkpoint had this commit before a gc.
+func (r *record) wasCommit(h plumbing.Hash) bool { return slices.Contains(r.was, h) }
 
 func hexOrEmpty(h plumbing.Hash) string {
 	if h.IsZero() {

@@ -16,7 +16,7 @@ import (
 
 // A pending file has content that git may convert on its way in.
 type pending struct {
-	node      *node
+	task      *task // its folder
 	name      string
 	path      string
 	byContent bool          // false: only an attribute of the path can tell
@@ -79,11 +79,11 @@ func (s *scan) convertSome(ctx context.Context, g *git, tempIndex string, list [
 		return errors.Join(s.convertSome(ctx, g, tempIndex, list[:half]), s.convertSome(ctx, g, tempIndex, list[half:]))
 	}
 	if err != nil {
-		s.unconverted(list[0].path, err)
+		s.unconverted(list[0], err)
 		return nil
 	}
 	for _, p := range list {
-		e := p.node.find(p.name)
+		e := p.task.node.find(p.name)
 		h, ok := hashes[p.path]
 		if e == nil {
 			continue
@@ -97,10 +97,10 @@ func (s *scan) convertSome(ctx context.Context, g *git, tempIndex string, list [
 		if h != e.hash {
 			e.hash, e.raw = h, e.hash
 		}
-		if p.node.converted == nil {
-			p.node.converted = map[string]plumbing.Hash{}
+		if p.task.node.converted == nil {
+			p.task.node.converted = map[string]plumbing.Hash{}
 		}
-		p.node.converted[p.name] = p.tracked
+		p.task.node.converted[p.name] = p.tracked
 		var st unix.Stat_t
 		if err := unix.Lstat(filepath.Join(s.path, p.path), &st); err != nil || statKeyOf(&st) != e.stat {
 			e.racy = true
@@ -110,10 +110,15 @@ func (s *scan) convertSome(ctx context.Context, g *git, tempIndex string, list [
 	return nil
 }
 
-func (s *scan) unconverted(path string, err error) {
+// unconverted notes a file that git could not convert. It is tried again every time.
+func (s *scan) unconverted(p pending, err error) {
+	p.task.node.again = true
+	if e := p.task.node.find(p.name); e != nil {
+		e.racy = true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.report.Unconverted = append(s.report.Unconverted, PathNote{Path: path, Why: "git could not convert it, saved as it is: " + err.Error()})
+	s.report.Unconverted = append(s.report.Unconverted, PathNote{Path: p.path, Why: "git could not convert it, saved as it is: " + err.Error()})
 }
 
 // gitAdd adds files to an index made for them and returns the hashes.
@@ -128,9 +133,20 @@ func (s *scan) gitAdd(ctx context.Context, g *git, tempIndex string, list []pend
 		wanted[p.path] = true
 		paths.WriteString(p.path + "\x00")
 	}
-	for _, e := range s.index.entries {
-		if wanted[e.path] || e.skipWorktree && strings.HasSuffix("/"+e.path, "/.gitattributes") {
-			fmt.Fprintf(&seed, "%o %s %d\t%s\x00", e.mode, e.hash, e.stage, e.path)
+	var copies map[plumbing.Hash]plumbing.Hash
+	if s.adopt != nil {
+		var err error
+		if copies, err = s.adopt(ctx, wanted); err != nil {
+			return nil, err
+		}
+	}
+	for i := range s.index.at {
+		e, path := s.index.entry(i), string(s.index.path(i))
+		if wanted[path] || e.skipWorktree && strings.HasSuffix("/"+path, "/"+attrsName) {
+			if copied, ok := copies[e.hash]; ok {
+				e.hash = copied
+			}
+			fmt.Fprintf(&seed, "%o %s %d\t%s\x00", e.mode, e.hash, e.stage, path)
 		}
 	}
 	plain := []string{"-c", "core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "index.sparse=false"}

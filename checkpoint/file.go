@@ -1,12 +1,9 @@
 package checkpoint
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -17,8 +14,7 @@ const (
 	// O_NONBLOCK: opening a FIFO that took the place of a file must not hang.
 	fileFlags = unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 
-	readTries = 3       // for a file that changes while it is read
-	bigFile   = 8 << 20 // bytes; larger files are read one at a time
+	readTries = 3 // for a file that changes while it is read
 )
 
 // A file is one name that belongs to the snapshot unless it cannot be read.
@@ -26,13 +22,20 @@ type file struct {
 	task    *task
 	dir     int // its open folder
 	name    string
-	path    string
 	old     *ent        // in the last snapshot, or nil
 	tracked *indexEntry // in the index, or nil
 }
 
-// A reader is a worker's buffer.
-type reader struct{ buf []byte }
+func (f *file) path() string { return join(f.task.path, f.name) }
+
+// A reader is a worker's buffers.
+type reader struct {
+	buf     []byte
+	dirents []byte
+	path    []byte
+	listing listing
+	start   time.Time // when the worker came to its folder
+}
 
 // read makes the entry of a file or symlink: from the last snapshot if it is
 // clean there, else from the index, else by hashing its content.
@@ -44,30 +47,38 @@ func (s *scan) read(f *file, r *reader) (ent, bool) {
 	}
 	key := statKeyOf(&st)
 	if !key.isRegular() && !key.isSymlink() {
-		s.skip(f.path, special(key))
+		s.skip(f.task, f.name, special(key))
 		return ent{}, false
 	}
 	e := ent{name: f.name, mode: s.mode(key, f.tracked), stat: key}
-	if f.old != nil && f.old.mode != modeDir && f.old.stat == key && !f.old.racy && f.keepConverted() {
+	over := key.isRegular() && key.size > s.cap
+	if !over && f.old != nil && f.old.mode != modeDir && f.old.stat == key && !f.old.racy && f.keepConverted() {
 		e.hash, e.raw = f.old.hash, f.old.raw
 		return e, true
 	}
-	e.racy = s.isRacy(key)
+	e.racy = s.isRacy(key, r.start)
 	clean := s.index.clean(f.tracked, key, s.conf.fileMode)
-	if clean && s.seed && f.task.attrs.flags == 0 {
+	switch {
+	case over:
+		return e, s.tooLarge(f, &e, clean)
+	case clean && f.task.attrs.flags == 0 && s.seed():
 		e.hash = f.tracked.hash
 		return e, true
 	}
-	if key.isRegular() && key.size > s.cap {
-		why := fmt.Sprintf("over the size cap (%d bytes)", key.size)
-		if clean { // the bytes on disk, which a restore would need, may be others
-			e.hash = f.tracked.hash
-			why += "; the unchanged version in git's index stands for it"
-		}
-		s.skip(f.path, why)
-		return e, clean
-	}
 	return e, s.hash(f, &e, r)
+}
+
+// tooLarge leaves a file out, unless git's index vouches for it: then the
+// checkpoint has the index's version. A restore lets the file alone in both
+// cases, since the bytes on disk may be others.
+func (s *scan) tooLarge(f *file, e *ent, clean bool) bool {
+	why := fmt.Sprintf("over the size cap (%d bytes)", e.stat.size)
+	if clean {
+		e.hash = f.tracked.hash
+		why += "; the unchanged version in git's index stands for it"
+	}
+	s.skip(f.task, f.name, why)
+	return clean
 }
 
 // keepConverted tells whether the old entry's conversion, if it had one, still
@@ -113,8 +124,9 @@ func (s *scan) mode(key statKey, tracked *indexEntry) uint32 {
 }
 
 // isRacy tells that the file may change after this look without a new stamp.
-func (s *scan) isRacy(key statKey) bool {
-	limit := s.now().Add(s.skew - tick).UnixNano()
+// at is a moment before the look: afterwards may be much later on a busy machine.
+func (s *scan) isRacy(key statKey, at time.Time) bool {
+	limit := at.Add(s.skew - tick).UnixNano()
 	return max(key.mtime, key.ctime) >= limit
 }
 
@@ -154,19 +166,18 @@ func special(key statKey) string {
 func (s *scan) readError(f *file, err error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		s.unstable(f.path, "went away while it was read")
+		s.unstable(f.path(), "went away while it was read")
 	case errors.Is(err, unix.ELOOP):
-		s.skip(f.path, "changed while it was read")
+		s.skip(f.task, f.name, "changed while it was read")
 	default:
-		s.skip(f.path, reason(err))
+		s.skip(f.task, f.name, reason(err))
 	}
 }
 
 // hash reads the content, stores it if it is new, and fills e.
 func (s *scan) hash(f *file, e *ent, r *reader) bool {
-	if e.stat.size > bigFile {
-		s.bigRead.Lock()
-		defer s.bigRead.Unlock()
+	if e.stat.isRegular() && e.stat.size > maxInMemory {
+		return s.hashBig(f, e)
 	}
 	s.hashed.Add(1)
 	content, stable, err := s.content(f, e, r)
@@ -176,11 +187,11 @@ func (s *scan) hash(f *file, e *ent, r *reader) bool {
 	}
 	if !stable {
 		e.racy = true
-		s.unstable(f.path, "changed while it was read")
+		s.unstable(f.path(), "changed while it was read")
 	}
 	e.hash = plumbing.ComputeHash(plumbing.BlobObject, content)
 	if attrs := f.task.attrs; e.stat.isRegular() && attrs.flags != 0 {
-		p := pending{node: f.task.node, name: f.name, path: f.path, byContent: attrs.byContent(content)}
+		p := pending{task: f.task, name: f.name, path: f.path(), byContent: attrs.byContent(content)}
 		if f.tracked != nil {
 			p.tracked = f.tracked.hash
 		}
@@ -197,7 +208,7 @@ func (s *scan) hash(f *file, e *ent, r *reader) bool {
 			return false
 		}
 	}
-	if len(r.buf) > bigFile {
+	if len(r.buf) > maxInMemory+1 { // it grew while it was read
 		r.buf = nil
 	}
 	return true
@@ -212,11 +223,12 @@ func (s *scan) content(f *file, e *ent, r *reader) (content []byte, stable bool,
 	}
 	for range readTries {
 		var before, after statKey
+		at := s.now()
 		content, before, after, err = r.file(f.dir, f.name, s.cap)
 		if err != nil {
 			return nil, false, err
 		}
-		e.stat, e.racy = before, s.isRacy(before)
+		e.stat, e.racy = before, s.isRacy(before, at)
 		if before == after && int64(len(content)) == after.size {
 			return content, true, nil
 		}
@@ -265,15 +277,6 @@ func (r *reader) file(dir int, name string, limit int64) (content []byte, before
 		return nil, before, after, err
 	}
 	return r.buf[:n], before, statKeyOf(&st), nil
-}
-
-// readAll reads a small file to its end.
-func readAll(f *os.File) ([]byte, error) {
-	var b bytes.Buffer
-	if _, err := io.Copy(&b, f); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
 }
 
 // minSkew is how far the file system's clock lies behind ours, judged by a

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -21,8 +21,12 @@ import (
 // can answer as git does: its merged configuration, its content conversion,
 // and formats that we do not read.
 type git struct {
-	repo state.Repo
-	env  []string
+	repo     state.Repo
+	env      []string
+	includes []string // configuration files to read beside those of repo
+	longHash bool     // the repository names objects by another hash than SHA-1
+	cache    string   // file for the settings between processes; "" for none
+	blind    bool     // git cannot open the repository: repo is a sidecar that stands for it
 }
 
 func newGit(repo state.Repo) *git {
@@ -42,6 +46,9 @@ func newGit(repo state.Repo) *git {
 // run returns what git prints. With index, git uses that file as its index.
 func (g *git) run(ctx context.Context, index string, stdin io.Reader, args ...string) ([]byte, error) {
 	var out bytes.Buffer
+	for _, file := range g.includes {
+		args = append([]string{"-c", "include.path=" + file}, args...)
+	}
 	spec := proc.Spec{
 		// Hooks never run, and nothing of the user's may refuse or watch: fsmonitor, safecrlf.
 		Argv: append([]string{"git", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.safecrlf=false",
@@ -52,110 +59,13 @@ func (g *git) run(ctx context.Context, index string, stdin io.Reader, args ...st
 		spec.Env = append(slices.Clone(g.env), "GIT_INDEX_FILE="+index)
 	}
 	if _, err := proc.Run(ctx, spec); err != nil {
-		return nil, fmt.Errorf("git %s: %w", args[0], err)
+		return nil, fmt.Errorf("git %s: %w", args[2*len(g.includes)], err)
 	}
 	return out.Bytes(), nil
 }
 
-// settings is the part of git's configuration that matters here, as git
-// merges it from all its files, and the state of these files at that time.
-type settings struct {
-	values   map[string]string // by lower-case key, the last value
-	files    []string
-	stamp    string
-	fileMode bool
-	symlinks bool
-	fold     bool // core.ignoreCase
-	sparse   bool // files outside the sparse patterns count when they are on disk
-}
-
-func (g *git) loadSettings(ctx context.Context) (*settings, error) {
-	out, err := g.run(ctx, "", nil, "config", "--list", "-z", "--show-origin")
-	if err != nil {
-		return nil, fmt.Errorf("reading configuration: %w", err)
-	}
-	c := &settings{values: map[string]string{}, files: g.configFiles()}
-	fields := strings.Split(string(out), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		if file, ok := strings.CutPrefix(fields[i], "file:"); ok {
-			if !filepath.IsAbs(file) {
-				file = filepath.Join(g.repo.Root, file)
-			}
-			if !slices.Contains(c.files, file) {
-				c.files = append(c.files, file)
-			}
-		}
-		key, value, has := strings.Cut(fields[i+1], "\n")
-		if !has {
-			value = "true" // a key without "=" is a true boolean
-		}
-		c.values[strings.ToLower(key)] = value
-	}
-	c.stamp = stampFiles(c.files)
-	c.fileMode = c.bool("core.filemode", true)
-	c.symlinks = c.bool("core.symlinks", true)
-	c.fold = c.bool("core.ignorecase", false)
-	c.sparse = c.bool("core.sparsecheckout", false) && !c.bool("sparse.expectfilesoutsideofpatterns", false)
-	return c, nil
-}
-
-// configFiles lists where git looks for configuration even if there is no
-// file now, so that a new one is noticed.
-func (g *git) configFiles() []string {
-	files := []string{filepath.Join(g.repo.CommonDir, "config"), filepath.Join(g.repo.GitDir, "config.worktree")}
-	if f := os.Getenv("GIT_CONFIG_GLOBAL"); f != "" {
-		return append(files, f)
-	}
-	if home := os.Getenv("HOME"); home != "" {
-		files = append(files, filepath.Join(home, ".gitconfig"))
-	}
-	return append(files, xdgFile("config"))
-}
-
-// fresh returns c, or the configuration read again if one of its files changed.
-func (g *git) fresh(ctx context.Context, c *settings) (*settings, error) {
-	if c != nil && c.stamp == stampFiles(c.files) {
-		return c, nil
-	}
-	return g.loadSettings(ctx)
-}
-
-func (c *settings) bool(key string, unset bool) bool {
-	v, ok := c.values[key]
-	if !ok {
-		return unset
-	}
-	switch strings.ToLower(v) {
-	case "true", "yes", "on":
-		return true
-	case "false", "no", "off", "":
-		return false
-	}
-	n, err := strconv.Atoi(v)
-	return err != nil || n != 0
-}
-
-// path returns a configured file name with git's "~/" made absolute, or unset.
-func (c *settings) path(key, unset string) string {
-	v, ok := c.values[key]
-	if !ok {
-		return unset
-	}
-	if rest, ok := strings.CutPrefix(v, "~/"); ok {
-		return filepath.Join(os.Getenv("HOME"), rest)
-	}
-	return v
-}
-
-func (c *settings) supported() error {
-	if f := c.values["extensions.objectformat"]; f != "" && !strings.EqualFold(f, "sha1") {
-		return fmt.Errorf("%w: its object format is %s", ErrUnsupported, f)
-	}
-	if f := c.values["extensions.refstorage"]; f != "" && !strings.EqualFold(f, "files") {
-		return fmt.Errorf("%w: its refs are stored as %s", ErrUnsupported, f)
-	}
-	return nil
-}
+// sortedKeys are the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // xdgFile is a file of git's in the user's configuration folder, "" if none is known.
 func xdgFile(name string) string {
@@ -184,7 +94,7 @@ func readOptional(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}
-	b, err := os.ReadFile(path)
+	b, err := readNow(path)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +11,15 @@ import (
 )
 
 // headCommit resolves the HEAD of a git folder. It returns the zero hash for
-// an unborn branch, and for a folder that is no repository.
+// an unborn branch, for a folder that is no repository, and for one whose commits are not named by SHA-1.
 func headCommit(gitDir, commonDir string) (plumbing.Hash, error) {
+	name, err := headName(gitDir, commonDir)
+	h, _ := parseHash(name)
+	return h, err
+}
+
+// headName is headCommit for any kind of hash; "" for none.
+func headName(gitDir, commonDir string) (string, error) {
 	name := "HEAD"
 	for range 5 { // git gives up on longer chains of symbolic refs, too
 		dir := commonDir
@@ -20,23 +28,25 @@ func headCommit(gitDir, commonDir string) (plumbing.Hash, error) {
 		}
 		text, err := readOptional(filepath.Join(dir, name))
 		if err != nil && !isDirError(err) {
-			return plumbing.ZeroHash, err
+			return "", err
 		}
 		line := strings.TrimSpace(string(text))
 		if target, ok := strings.CutPrefix(line, "ref:"); ok {
 			name = strings.TrimSpace(target)
 			if !strings.HasPrefix(name, "refs/") || strings.Contains(name, "..") {
-				return plumbing.ZeroHash, nil
+				return "", nil
 			}
 			continue
 		}
 		if line != "" {
-			h, _ := parseHash(line)
-			return h, nil
+			if !isHash(line) {
+				return "", nil
+			}
+			return line, nil
 		}
-		return packedRef(commonDir, name)
+		return packedName(commonDir, name)
 	}
-	return plumbing.ZeroHash, nil
+	return "", nil
 }
 
 // A nested is a repository found at a folder inside the worktree.
@@ -53,7 +63,7 @@ func openNested(folder string) (nested, bool) {
 	}
 	dir := dotGit
 	if !info.IsDir() {
-		b, err := os.ReadFile(dotGit)
+		b, err := readNow(dotGit)
 		target, ok := strings.CutPrefix(strings.TrimRight(string(b), "\r\n"), "gitdir: ")
 		if err != nil || !ok {
 			return nested{}, false
@@ -63,7 +73,7 @@ func openNested(folder string) (nested, bool) {
 		}
 	}
 	common := dir
-	if b, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+	if b, err := readNow(filepath.Join(dir, "commondir")); err == nil {
 		if common = strings.TrimRight(string(b), "\r\n"); !filepath.IsAbs(common) {
 			common = filepath.Join(dir, common)
 		}
@@ -81,19 +91,30 @@ func (n nested) commit() plumbing.Hash {
 	return h
 }
 
+// readNow is os.ReadFile, but for FIFOs, which would keep the reader waiting.
+func readNow(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
+	}
+	return os.ReadFile(path)
+}
+
 func validHead(path string) bool {
 	if target, err := os.Readlink(path); err == nil {
 		return strings.HasPrefix(target, "refs/")
 	}
-	b, err := os.ReadFile(path)
+	b, err := readNow(path)
 	if err != nil {
 		return false
 	}
 	if target, ok := strings.CutPrefix(string(b), "ref:"); ok {
 		return strings.HasPrefix(strings.TrimLeft(target, " \t"), "refs/")
 	}
-	_, ok := parseHash(strings.TrimSpace(string(b)))
-	return ok
+	return isHash(strings.TrimSpace(string(b)))
 }
 
 func isDir(path string) bool {
@@ -105,6 +126,11 @@ func isDir(path string) bool {
 func isDirError(err error) bool {
 	var pe *os.PathError
 	return errors.As(err, &pe) && pe.Op == "read"
+}
+
+// isHash tells whether s is the name of an object, by SHA-1 or SHA-256.
+func isHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // parseHash reads 40 lower-case hexadecimal digits.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if child(os.Args) {
+	if child(os.Args) || saverChild() {
 		return
 	}
 	// The machine's own configuration must not matter.
@@ -21,7 +22,17 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	home, err := os.MkdirTemp("", "checkpoint")
+	if err != nil {
+		panic(err)
+	}
+	if err := errors.Join(os.Setenv("XDG_STATE_HOME", filepath.Join(home, "state")), os.Setenv("HOME", home)); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(home)
+		os.Exit(code)
+	}))
 }
 
 // A repo is a git repository for one test.

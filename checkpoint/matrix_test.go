@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -204,6 +205,63 @@ func TestTreeIsGits(t *testing.T) {
 			r.commit()
 			r.git("update-index", "--split-index")
 			r.write("a", "2")
+		},
+		"ignored repository in a tracked file's place": func(r *repo) {
+			r.write("a", "1")
+			r.write("d/b", "1")
+			r.commit()
+			r.write(".gitignore", "a\nb\n")
+			for _, p := range []string{"a", "d/b"} {
+				r.remove(p)
+				sub := &repo{t: r.t, dir: r.path(p)}
+				must(r, os.Mkdir(sub.dir, 0o755))
+				sub.git("init", "-q")
+				sub.git("commit", "-q", "--allow-empty", "-m", "c")
+			}
+		},
+		"ignored files in repositories' places": func(r *repo) {
+			for _, p := range []string{"a", "b"} {
+				sub := &repo{t: r.t, dir: r.path(p)}
+				must(r, os.Mkdir(sub.dir, 0o755))
+				sub.git("init", "-q")
+				sub.git("commit", "-q", "--allow-empty", "-m", "c")
+			}
+			r.commit()
+			r.write(".gitignore", "a\nb\n")
+			must(r, errors.Join(os.RemoveAll(r.path("a")), os.RemoveAll(r.path("b")), os.Symlink("x", r.path("a"))))
+			r.write("b", "1")
+		},
+		"fsmonitor and untracked cache": func(r *repo) {
+			r.write("a", "1")
+			r.write("d/b", "1")
+			r.commit()
+			r.write("../fsmonitor", "#!/bin/sh\nprintf 'token\\0'\n")
+			must(r, os.Chmod(r.path("../fsmonitor"), 0o755))
+			r.git("config", "core.fsmonitor", r.path("../fsmonitor"))
+			r.git("update-index", "--fsmonitor", "--untracked-cache")
+			r.git("status")
+			r.write("a", "2") // which the monitor does not tell
+			r.git("config", "core.fsmonitor", "false")
+			r.write("d/c", "1")
+		},
+		"LFS": func(r *repo) {
+			r.git("config", "filter.lfs.clean", "printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:'; sha256sum | cut -c1-64")
+			r.git("config", "filter.lfs.required", "true")
+			r.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+			r.write("big.bin", strings.Repeat("\x00\r\n", 100))
+			r.commit()
+			r.write("new.bin", "\x01")
+			r.write("d/big.bin", strings.Repeat("\x02", 100))
+		},
+		"modes and links off": func(r *repo) {
+			must(r, os.Symlink("target", r.path("link")))
+			r.write("x", "1")
+			r.commit()
+			r.git("config", "core.symlinks", "false")
+			r.git("config", "core.fileMode", "false")
+			r.remove("link")
+			r.write("link", "other")
+			must(r, os.Chmod(r.path("x"), 0o755))
 		},
 		"autocrlf": func(r *repo) {
 			r.write("was-crlf", "1\r\n2\r\n")

@@ -35,26 +35,58 @@ type op struct {
 // A plan is a Plan with what it takes to carry it out.
 type plan struct {
 	now       *snapshot
+	goal      *goal
 	ops       []op
 	protected []PathNote
 }
 
+// changed is the look at what carrying out the plan may have changed. What
+// another process changed elsewhere meanwhile is for the next save to find.
+// What the goal holds is known: the checkpoint before the change, or the target's, keeps it.
+func (s *Store) changed(p *plan) look {
+	l := look{since: p.now, dirs: map[string]bool{"": false}, known: map[plumbing.Hash]bool{p.goal.tree: true}}
+	for _, o := range p.ops {
+		l.known[o.new.hash] = true
+		for dir := parent(o.path); dir != ""; dir = parent(dir) {
+			if _, seen := l.dirs[dir]; seen {
+				break
+			}
+			l.dirs[dir] = false
+			if e, err := s.odb.lookup(p.goal.tree, dir); err == nil { // else it is written again
+				l.known[e.hash] = true
+			}
+		}
+	}
+	return l
+}
+
+// unstable lists files that changed while they were read and that are to be changed.
+func (p *plan) unstable() []PathNote {
+	var notes []PathNote
+	for _, n := range p.now.report.Unstable {
+		if slices.ContainsFunc(p.ops, func(o op) bool { return o.path == n.Path }) {
+			notes = append(notes, n)
+		}
+	}
+	return notes
+}
+
 // Plan tells what Restore would do, and changes nothing.
-func (s *Store) Plan(ctx context.Context, target Checkpoint) (Plan, error) {
+func (s *Store) Plan(ctx context.Context, target Checkpoint, paths ...string) (Plan, error) {
 	end, err := s.beginChange(ctx)
 	if err != nil {
 		return Plan{}, err
 	}
 	defer end()
-	r, to, err := s.load(target)
+	c, err := s.restoreOf(ctx, target, paths)
 	if err != nil {
 		return Plan{}, fmt.Errorf("planning a restore: %w", err)
 	}
-	p, err := s.plan(ctx, r, to)
+	p, err := s.plan(ctx, c)
 	if err != nil {
-		return Plan{}, fmt.Errorf("planning a restore of #%d: %w", r.seq, err)
+		return Plan{}, fmt.Errorf("planning a restore of #%d: %w", c.target.seq, err)
 	}
-	out := Plan{Target: r.checkpoint(target.Ref), Protected: p.protected}
+	out := Plan{Target: c.target.checkpoint(target.Ref), Protected: p.protected}
 	for _, o := range p.ops {
 		if o.new.mode == 0 {
 			out.Delete = append(out.Delete, o.path)
@@ -79,43 +111,52 @@ func (s *Store) load(c Checkpoint) (*record, *saved, error) {
 	return r, v, err
 }
 
-// plan compares the worktree with a saved state. Ignored files that the
-// restore would replace are in the plan's snapshot, so that they are saved first.
-func (s *Store) plan(ctx context.Context, target *record, to *saved) (*plan, error) {
-	now, err := s.take(ctx, nil)
+// plan compares the worktree with what a change aims at. Ignored files that
+// it would replace are in the plan's snapshot, so that they are saved first.
+func (s *Store) plan(ctx context.Context, c *change) (*plan, error) {
+	made, err := s.madeByRestore(c.made)
 	if err != nil {
+		return nil, err
+	}
+	p, err := s.compare(ctx, c.aim, nil)
+	if err != nil {
+		return nil, err
+	}
+	if forced := s.inTheWay(p.now, p.ops, made); len(forced) > 0 {
+		if p, err = s.compare(ctx, c.aim, forced); err != nil {
+			return nil, err
+		}
+	}
+	return p, s.protect(p, made)
+}
+
+// compare looks at the worktree and lists what differs from the goal.
+func (s *Store) compare(ctx context.Context, aim aim, forced map[string]bool) (*plan, error) {
+	now, err := s.take(ctx, look{forced: forced})
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{now: now}
+	if p.goal, err = aim(ctx, now); err != nil {
 		return nil, err
 	}
 	from := now.saved()
-	ops, err := s.changes(&from, to)
-	if err != nil {
-		return nil, err
-	}
-	made, err := s.madeByRestore(target)
-	if err != nil {
-		return nil, err
-	}
-	if forced := s.inTheWay(now, ops, made); len(forced) > 0 {
-		if now, err = s.take(ctx, forced); err != nil {
-			return nil, err
-		}
-		from = now.saved()
-		if ops, err = s.changes(&from, to); err != nil {
-			return nil, err
-		}
-	}
-	p := &plan{now: now, ops: ops}
-	return p, s.protect(p, made, to)
+	p.ops, err = s.changes(&from, &p.goal.saved)
+	return p, err
 }
 
 // madeByRestore returns the paths that a restore made, if target is the state
 // before it. To take it back means to delete them, even if they are ignored: what was in
 // their place then, ignored or not, is in the target.
 func (s *Store) madeByRestore(target *record) (map[string]bool, error) {
-	if target.meta.Cause != CauseUndo || target.restored.IsZero() {
+	if target == nil || target.meta.Cause != CauseUndo || target.restored.IsZero() {
 		return nil, nil
 	}
-	restored, err := s.record(target.restored)
+	aim := target.goal
+	if aim.IsZero() {
+		aim = target.restored
+	}
+	restored, err := s.record(aim)
 	if err != nil {
 		return nil, err
 	}

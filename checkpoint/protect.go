@@ -16,9 +16,9 @@ import (
 )
 
 // protect takes the ops out of the plan that would touch what must be left alone.
-func (s *Store) protect(p *plan, made map[string]bool, to *saved) error {
+func (s *Store) protect(p *plan, made map[string]bool) error {
 	left := map[string]string{}
-	for _, list := range [][]PathNote{to.skipped, p.now.report.Skipped} {
+	for _, list := range [][]PathNote{p.goal.skipped, p.now.report.Skipped} {
 		for _, n := range list {
 			left[n.Path] = "not in a checkpoint: " + n.Why
 		}
@@ -31,7 +31,10 @@ func (s *Store) protect(p *plan, made map[string]bool, to *saved) error {
 			left[o.path] = "nested repository"
 		}
 	}
-	rules := targetRules{store: s, to: to, now: p.now, scopes: map[string]*ignore.Scope{}}
+	rules := []*targetRules{{store: s, to: &p.goal.saved, now: p.now, scopes: map[string]*ignore.Scope{}}}
+	if p.goal.rules != nil {
+		rules = append(rules, &targetRules{store: s, to: p.goal.rules, now: p.now, scopes: map[string]*ignore.Scope{}})
+	}
 	keep := p.ops[:0]
 	for _, o := range p.ops {
 		why := underProtected(left, o.path)
@@ -39,7 +42,7 @@ func (s *Store) protect(p *plan, made map[string]bool, to *saved) error {
 			why = "inside a nested repository"
 		}
 		if why == "" && o.new.mode == 0 && !made[o.path] && !replaced(p.ops, o.path) {
-			ignored, err := rules.ignored(o.path)
+			ignored, err := ignoredByAny(rules, o.path)
 			if err != nil {
 				return err
 			}
@@ -158,6 +161,15 @@ type targetRules struct {
 	scopes map[string]*ignore.Scope // by folder
 }
 
+func ignoredByAny(rules []*targetRules, name string) (bool, error) {
+	for _, r := range rules {
+		if ignored, err := r.ignored(name); err != nil || ignored {
+			return ignored, err
+		}
+	}
+	return false, nil
+}
+
 // ignored tells whether the rules ignore path or a folder above it, so that
 // it may have been there, unseen, when the target was saved.
 func (t *targetRules) ignored(name string) (bool, error) {
@@ -183,7 +195,7 @@ func (t *targetRules) scope(dir string) (*ignore.Scope, error) {
 	var above *ignore.Scope
 	var err error
 	if dir == "" {
-		above, err = t.store.outsideRules()
+		above, _, err = t.store.outsideRules()
 	} else if i := strings.LastIndexByte(dir, '/'); i >= 0 {
 		above, err = t.scope(dir[:i])
 	} else {

@@ -29,7 +29,11 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 	if err != nil || j == nil {
 		return nil, err
 	}
-	undo, target, err := s.commits(j)
+	undo, made, err := s.commits(j)
+	if err != nil {
+		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
+	}
+	target, err := s.record(plumbing.NewHash(j.Target))
 	if err != nil {
 		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
 	}
@@ -42,11 +46,11 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 		report.Now = done.checkpoint(j.Ref)
 		return report, s.dropJournal()
 	}
-	a, protected, err := s.roll(ctx, undo, target)
+	a, protected, err := s.roll(ctx, undo, made)
 	if err == nil {
 		report.Protected = protected
 		report.fill(a)
-		err = s.finish(ctx, j, report)
+		err = s.finish(ctx, j, report, look{})
 	}
 	if err == nil {
 		return report, nil
@@ -54,28 +58,28 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 	if ctx.Err() != nil { // the next call tries again
 		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
 	}
-	if _, _, backErr := s.roll(ctx, target, undo); backErr != nil {
+	if _, _, backErr := s.roll(ctx, made, undo); backErr != nil {
 		return nil, fmt.Errorf("recovering an interrupted restore: %w", errors.Join(err, backErr))
 	}
 	report.RolledBack = true
-	return report, s.dropJournal()
+	return report, s.takeBackJournal()
 }
 
 // wasFinished returns the checkpoint at the end of the journal's restore if
-// the crash came after it was saved.
+// the crash came after it was saved, however long ago.
 func (s *Store) wasFinished(j *journal, undo *record) (*record, error) {
 	h, err := s.readRef(j.Ref)
-	if err != nil || h.IsZero() {
-		return nil, err
+	for err == nil && !h.IsZero() && h != undo.hash {
+		var r *record
+		if r, err = s.record(h); err != nil {
+			break
+		}
+		if r.meta.Cause == CauseRestored && r.before == undo.hash {
+			return r, nil
+		}
+		h = r.previous
 	}
-	r, err := s.record(h)
-	if err != nil {
-		return nil, err
-	}
-	if r.meta.Cause == CauseRestored && r.before == undo.hash {
-		return r, nil
-	}
-	return nil, nil
+	return nil, err
 }
 
 // roll brings the worktree from a mixture of two states to the second one. A
@@ -86,11 +90,11 @@ func (s *Store) roll(ctx context.Context, from, to *record) (*applier, []PathNot
 	if err != nil {
 		return nil, nil, err
 	}
-	goal, err := s.odb.saved(to)
+	aim, err := s.odb.saved(to)
 	if err != nil {
 		return nil, nil, err
 	}
-	ops, err := s.changes(start, goal)
+	ops, err := s.changes(start, aim)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,11 +106,11 @@ func (s *Store) roll(ctx context.Context, from, to *record) (*applier, []PathNot
 	for _, o := range ops {
 		force(forced, o.path)
 	}
-	now, err := s.take(ctx, forced)
+	now, err := s.take(ctx, look{forced: forced})
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &plan{now: now}
+	p := &plan{now: now, goal: &goal{saved: *aim}}
 	var changed []PathNote
 	for _, o := range ops {
 		var at fileState
@@ -125,7 +129,7 @@ func (s *Store) roll(ctx context.Context, from, to *record) (*applier, []PathNot
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.protect(p, made, goal); err != nil {
+	if err := s.protect(p, made); err != nil {
 		return nil, nil, err
 	}
 	a, err := s.apply(ctx, now, p.ops)

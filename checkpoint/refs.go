@@ -15,7 +15,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"muntin/internal/durable"
-	"muntin/internal/state"
 )
 
 // Refs are read and moved as git itself does (gitglossary, files backend):
@@ -26,6 +25,12 @@ import (
 // per-worktree refs of a linked worktree are not safe from a gc elsewhere.
 const namespace = "refs/muntin/"
 
+// labels is where names for single checkpoints live: refs to their commits.
+const labels = namespace + "labels/"
+
+// chains is where the chains of runs live, one level deeper than all other refs.
+const chains = namespace + "checkpoints/"
+
 const (
 	lockWait  = 5 * time.Second // for a ref's lock that git holds
 	lockPoll  = 5 * time.Millisecond
@@ -35,13 +40,23 @@ const (
 // errMoved says that a ref had not the expected value.
 var errMoved = errors.New("ref was moved by another process")
 
-// checkRef accepts the names below refs/muntin/ that git check-ref-format accepts.
+// checkRef accepts the names below refs/muntin/ that git check-ref-format
+// accepts. Their depth is fixed, refs/muntin/checkpoints/<run>/<agent> and
+// refs/muntin/<kind>/<name>, so that no ref is in the way of another's folder.
 func checkRef(name string) error {
 	rest, ok := strings.CutPrefix(name, namespace)
 	if !ok {
 		return fmt.Errorf("checking ref %q: it must begin with %s", name, namespace)
 	}
-	for part := range strings.SplitSeq(rest, "/") {
+	parts := strings.Split(rest, "/")
+	depth := 2
+	if strings.HasPrefix(name, chains) {
+		depth = 3
+	}
+	if len(parts) != depth {
+		return fmt.Errorf("checking ref %q: want refs/muntin/checkpoints/<run>/<agent> or refs/muntin/<kind>/<name>", name)
+	}
+	for _, part := range parts {
 		bad := part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") || strings.HasSuffix(part, ".") ||
 			strings.Contains(part, "..") || strings.Contains(part, "@{") || part == "@" || strings.ContainsAny(part, " ~^:?*[\\\x7f") ||
 			strings.IndexFunc(part, func(c rune) bool { return c < ' ' }) >= 0
@@ -53,7 +68,13 @@ func checkRef(name string) error {
 }
 
 // readRef returns the value of a ref, zero if there is none.
-func (s *Store) readRef(name string) (plumbing.Hash, error) { return readRef(s.repo.CommonDir, name) }
+func (s *Store) readRef(name string) (plumbing.Hash, error) { return readRef(s.where.Path, name) }
+
+// moveRef moves a ref of the store.
+func (s *Store) moveRef(ctx context.Context, m refMove) error {
+	m.perm = s.odb.perm
+	return moveRef(ctx, s.where.Path, m)
+}
 
 func readRef(common, name string) (plumbing.Hash, error) {
 	text, err := os.ReadFile(filepath.Join(common, name))
@@ -72,24 +93,31 @@ func readRef(common, name string) (plumbing.Hash, error) {
 
 // packedRef looks a ref up in packed-refs.
 func packedRef(common, name string) (plumbing.Hash, error) {
-	var found plumbing.Hash
-	err := eachPacked(common, func(ref string, h plumbing.Hash) {
+	found, err := packedName(common, name)
+	h, _ := parseHash(found)
+	return h, err
+}
+
+// packedName is packedRef for any kind of hash; "" for none.
+func packedName(common, name string) (string, error) {
+	var found string
+	err := eachPacked(common, func(ref, hash string) {
 		if ref == name {
-			found = h
+			found = hash
 		}
 	})
 	return found, err
 }
 
-func eachPacked(common string, fn func(ref string, h plumbing.Hash)) error {
+func eachPacked(common string, fn func(ref, hash string)) error {
 	text, err := readOptional(filepath.Join(common, "packed-refs"))
 	if err != nil {
 		return fmt.Errorf("reading packed refs: %w", err)
 	}
 	for line := range bytes.Lines(text) {
 		hash, ref, ok := strings.Cut(strings.TrimRight(string(line), "\n"), " ")
-		if h, isHash := parseHash(hash); ok && isHash {
-			fn(ref, h)
+		if ok && isHash(hash) {
+			fn(ref, hash)
 		}
 	}
 	return nil
@@ -99,22 +127,29 @@ func eachPacked(common string, fn func(ref string, h plumbing.Hash)) error {
 type refMove struct {
 	name      string
 	old, next plumbing.Hash
+	perm      sharing
+	ready     func() error // called before the move, with the ref locked; nil: nothing to wait for
 }
 
 // moveRef sets a ref to its next value if it has the old one now, else it
 // returns errMoved. The new value is durable.
 func moveRef(ctx context.Context, common string, m refMove) error {
-	unlock, err := lockRef(ctx, common, m.name, m.next.String()+"\n")
+	l, err := lockRef(ctx, common, m, m.next.String()+"\n")
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer l.unlock()
 	now, err := readRef(common, m.name)
 	if err != nil {
 		return err
 	}
 	if now != m.old {
 		return fmt.Errorf("moving ref %s: %w", m.name, errMoved)
+	}
+	if m.ready != nil {
+		if err := m.ready(); err != nil {
+			return err
+		}
 	}
 	file := filepath.Join(common, m.name)
 	// An empty folder may be left of deleted refs, as git removes it too.
@@ -123,53 +158,80 @@ func moveRef(ctx context.Context, common string, m refMove) error {
 			return fmt.Errorf("moving ref: %w", err)
 		}
 	}
-	return durable.Rename(file+".lock", file)
+	return l.commit()
+}
+
+// A refLock is git's lock on a file, held by us. There is one at a time.
+type refLock struct {
+	file   string // what is locked; the lock is file+".lock"
+	mark   string // a file of ours that the lock is a hard link to
+	copied bool   // there are no hard links here: the lock is a copy of mark
+	ours   *durable.Held
 }
 
 // lockRef takes git's lock on a ref with content as the value to be. The
 // lock is a hard link to a file of ours, so that the lock of a process that
 // was killed can be told from git's.
-func lockRef(ctx context.Context, common, name, content string) (unlock func(), err error) {
+func lockRef(ctx context.Context, common string, m refMove, content string) (*refLock, error) {
+	wrap := func(err error) error { return fmt.Errorf("locking ref %s: %w", m.name, err) }
 	dir := filepath.Join(common, "muntin")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("locking ref %s: %w", name, err)
+		return nil, wrap(err)
 	}
 	ours, err := durable.Lock(ctx, filepath.Join(dir, "refs.lock"))
 	if err != nil {
-		return nil, fmt.Errorf("locking ref %s: %w", name, err)
+		return nil, wrap(err)
 	}
-	lock, mark := filepath.Join(common, name+".lock"), filepath.Join(dir, "ref.next")
-	dropStale(lock, mark)
-	if err = writeSynced(mark, content); err == nil {
-		err = waitForLock(ctx, mark, lock)
+	l := &refLock{file: filepath.Join(common, m.name), mark: filepath.Join(dir, "ref.next"), ours: ours}
+	dropStale(l.file+".lock", l.mark)
+	err = writeSynced(l.mark, content)
+	if err == nil {
+		err = m.perm.adjust(l.mark)
+	}
+	if err == nil {
+		err = l.wait(ctx, common, m.perm)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("locking ref %s: %w", name, err), ours.Unlock())
+		return nil, errors.Join(wrap(err), ours.Unlock())
 	}
-	return func() {
-		// The lock is still there only if the ref was not moved. What cannot be
-		// removed now is known by its mark to the next process.
-		dropStale(lock, mark)
-		_ = os.Remove(mark)
-		_ = ours.Unlock()
-	}, nil
+	return l, nil
 }
 
-// waitForLock links mark to lock, waiting while git holds the lock.
-func waitForLock(ctx context.Context, mark, lock string) error {
+// commit makes the content the ref's value, durably.
+func (l *refLock) commit() error {
+	l.copied = false
+	return durable.Rename(l.file+".lock", l.file)
+}
+
+// unlock ends the lock. It is still there only if there was no commit. What
+// cannot be removed now is known by its mark to the next process.
+func (l *refLock) unlock() {
+	if l.copied {
+		_ = os.Remove(l.file + ".lock")
+	}
+	dropStale(l.file+".lock", l.mark)
+	_ = os.Remove(l.mark)
+	_ = l.ours.Unlock()
+}
+
+// wait makes the lock, waiting while git holds it.
+func (l *refLock) wait(ctx context.Context, common string, perm sharing) error {
+	lock := l.file + ".lock"
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	poll := time.NewTicker(lockPoll)
 	defer poll.Stop()
 	for {
-		if err := os.MkdirAll(filepath.Dir(lock), 0o777); err != nil {
+		if err := makeRefDir(common, filepath.Dir(lock), perm); err != nil {
 			return err
 		}
-		err := os.Link(mark, lock)
-		if err == nil {
+		var err error
+		if l.copied, err = linkOrCopy(l.mark, lock); err == nil {
 			return nil
 		}
-		if info, e := os.Stat(lock); e == nil && time.Since(info.ModTime()) > lockStale {
+		// In our own namespace git holds a lock for moments, so an old one is
+		// left of a process that was killed where there are no hard links.
+		if info, e := os.Stat(lock); e == nil && time.Since(info.ModTime()) > lockStale && within(lock, filepath.Join(common, namespace)) {
 			if err := os.Remove(lock); err == nil {
 				continue
 			}
@@ -184,6 +246,40 @@ func waitForLock(ctx context.Context, mark, lock string) error {
 		case <-poll.C:
 		}
 	}
+}
+
+// makeRefDir makes the folder of a ref, durably: a ref whose folder is lost
+// with the power is lost, too.
+func makeRefDir(common, dir string, perm sharing) error {
+	if dir == common || isDir(dir) {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if err := makeRefDir(common, parent, perm); err != nil {
+		return err
+	}
+	if err := perm.mkdir(dir); err != nil {
+		return err
+	}
+	return durable.SyncDir(parent)
+}
+
+// linkOrCopy makes to a hard link of from, or a copy where the file system has no links.
+func linkOrCopy(from, to string) (copied bool, err error) {
+	err = os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	text, readErr := os.ReadFile(from)
+	if readErr != nil {
+		return false, errors.Join(err, readErr)
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // as git's
+	if err != nil {
+		return false, err
+	}
+	_, err = f.Write(text)
+	return true, errors.Join(err, f.Sync(), f.Close())
 }
 
 // dropStale removes a lock that is our own mark. The caller holds our lock on refs.
@@ -211,11 +307,11 @@ func writeSynced(path, content string) error {
 // deleteRef removes a ref that has the value old, from packed-refs first, so
 // that no older value shows in between.
 func deleteRef(ctx context.Context, common, name string, old plumbing.Hash) error {
-	unlock, err := lockRef(ctx, common, name, "")
+	l, err := lockRef(ctx, common, refMove{name: name}, "")
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer l.unlock()
 	now, err := readRef(common, name)
 	if err != nil {
 		return err
@@ -226,32 +322,55 @@ func deleteRef(ctx context.Context, common, name string, old plumbing.Hash) erro
 	if err := unpackRef(ctx, common, name); err != nil {
 		return fmt.Errorf("deleting ref %s: %w", name, err)
 	}
-	file := filepath.Join(common, name)
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(l.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("deleting ref: %w", err)
 	}
-	return durable.SyncDir(filepath.Dir(file))
+	return durable.SyncDir(filepath.Dir(l.file))
 }
 
-// unpackRef takes a ref out of packed-refs under git's lock of that file.
+// unpackRef takes a ref out of packed-refs under git's lock of that file. The
+// caller holds our lock on refs.
 func unpackRef(ctx context.Context, common, name string) error {
 	if h, err := packedRef(common, name); err != nil || h.IsZero() {
 		return err
 	}
 	file := filepath.Join(common, "packed-refs")
-	next := filepath.Join(common, "muntin", "packed-refs.next")
-	if err := writeSynced(next, ""); err != nil {
+	l := &refLock{file: file, mark: filepath.Join(common, "muntin", "packed-refs.next")}
+	dropStale(file+".lock", l.mark)
+	if err := writeSynced(l.mark, ""); err != nil {
 		return err
 	}
-	defer os.Remove(next)
-	if err := waitForLock(ctx, next, file+".lock"); err != nil {
+	defer os.Remove(l.mark)
+	if err := l.wait(ctx, common, sharing{}); err != nil {
 		return err
 	}
-	defer dropStale(file+".lock", next)
+	defer func() {
+		if l.copied {
+			_ = os.Remove(file + ".lock")
+		}
+		dropStale(file+".lock", l.mark)
+	}()
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
+	f, err := os.OpenFile(file+".lock", os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(withoutRef(text, name))
+	if err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return l.commit()
+}
+
+// withoutRef is the text of packed-refs without one ref.
+func withoutRef(text []byte, name string) string {
 	var out strings.Builder
 	dropping := false
 	for line := range bytes.Lines(text) {
@@ -263,21 +382,13 @@ func unpackRef(ctx context.Context, common, name string) error {
 			out.Write(line)
 		}
 	}
-	f, err := os.OpenFile(file+".lock", os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(out.String())
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return durable.Rename(file+".lock", file)
+	return out.String()
 }
 
 // listRefs returns the names of all refs with the prefix, sorted.
-func listRefs(repo state.Repo, prefix string) ([]string, error) {
+func listRefs(common, prefix string) ([]string, error) {
 	seen := map[string]bool{}
-	err := eachPacked(repo.CommonDir, func(ref string, _ plumbing.Hash) {
+	err := eachPacked(common, func(ref, _ string) {
 		if strings.HasPrefix(ref, prefix) {
 			seen[ref] = true
 		}
@@ -285,7 +396,7 @@ func listRefs(repo state.Repo, prefix string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	top := filepath.Join(repo.CommonDir, filepath.FromSlash(prefix[:strings.LastIndexByte(prefix, '/')]))
+	top := filepath.Join(common, filepath.FromSlash(prefix[:strings.LastIndexByte(prefix, '/')]))
 	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -293,7 +404,7 @@ func listRefs(repo state.Repo, prefix string) ([]string, error) {
 		if err != nil || d.IsDir() || strings.HasSuffix(path, ".lock") {
 			return err
 		}
-		rel, err := filepath.Rel(repo.CommonDir, path)
+		rel, err := filepath.Rel(common, path)
 		if ref := filepath.ToSlash(rel); err == nil && strings.HasPrefix(ref, prefix) {
 			seen[ref] = true
 		}

@@ -4,24 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 )
 
 // A RestoreReport tells what a restore did.
 type RestoreReport struct {
 	Target     Checkpoint `json:"target"`
-	Undo       Checkpoint `json:"undo"` // the state before, saved first
-	Now        Checkpoint `json:"now"`  // the state after, on the chain as CauseRestored; zero if rolled back
+	Undo       Checkpoint `json:"undo"` // the state before, saved first; zero if nothing was to be changed
+	Now        Checkpoint `json:"now"`  // the state after, on the chain as CauseRestored; zero if nothing was to be changed, or it was rolled back
 	Written    []string   `json:"written,omitempty"`
 	Deleted    []string   `json:"deleted,omitempty"`
 	Protected  []PathNote `json:"protected,omitempty"`  // differ from the target and were left alone on purpose
-	Conflicts  []PathNote `json:"conflicts,omitempty"`  // were changed by another process meanwhile and left alone
-	RolledBack bool       `json:"rolledBack,omitempty"` // an interrupted restore was taken back, not finished
+	Conflicts  []PathNote `json:"conflicts,omitempty"`  // could not be brought to the target; what it says happened to them instead
+	Notes      []string   `json:"notes,omitempty"`      // what a person should know about the repository: HEAD moved, a merge is going on
+	RolledBack bool       `json:"rolledBack,omitempty"` // it was taken back and not finished
 }
 
+// A Step says which way a restore walks along the restores before it.
+type Step string
+
+// The steps; the zero Step is a restore of its own.
+const (
+	StepUndo Step = "undo"
+	StepRedo Step = "redo"
+)
+
 // Restore brings the worktree to the state of target, a checkpoint of this
-// repository. The present is saved first, as report.Undo, and the result at the end,
-// as report.Now. Exactly the paths that differ are changed: each file by
+// repository: all of it, or only what paths name, files and folders relative to the
+// worktree, with slashes. The present is saved first, as report.Undo, and the
+// result at the end, as report.Now. Exactly the paths that differ are changed: each file by
 // rename, so that it is the old or the new one at any time; all others keep
 // their modification times. Index, HEAD and branches stay, so that git status
 // shows the difference.
@@ -31,85 +45,158 @@ type RestoreReport struct {
 // the target's rules, and folders with such files. An ignored file whose path
 // is in the target is saved in report.Undo and then replaced.
 //
+// If another process changes a file that is to be restored, the restore is
+// taken back and tried again; if that goes on, the error matches ErrBusy,
+// report.Conflicts has the files, and nothing is changed. A path that neither the target
+// nor the present has is an error that matches ErrNoPath.
+//
 // A crash leaves a journal, and the next Open or change finishes the restore (see
 // Recover). Any other error takes it back.
-func (s *Store) Restore(ctx context.Context, target Checkpoint) (RestoreReport, error) {
+func (s *Store) Restore(ctx context.Context, target Checkpoint, paths ...string) (RestoreReport, error) {
 	end, err := s.beginChange(ctx)
 	if err != nil {
 		return RestoreReport{}, err
 	}
 	defer end()
-	return s.restore(ctx, target)
-}
-
-// Undo takes the last restore back: it restores the state before it. As that
-// is a restore too, a second Undo takes the first one back (redo), and so on.
-// What was saved or changed since is in the new report.Undo. The error
-// matches ErrNothingToUndo if nothing on the chain was restored yet.
-func (s *Store) Undo(ctx context.Context) (RestoreReport, error) {
-	end, err := s.beginChange(ctx)
-	if err != nil {
-		return RestoreReport{}, err
-	}
-	defer end()
-	var last *record
-	err = s.walk(ctx, func(r *record) bool {
-		if r.meta.Cause == CauseRestored && !r.before.IsZero() {
-			last = r
-		}
-		return last == nil
-	})
-	if err != nil {
-		return RestoreReport{}, fmt.Errorf("looking for a restore on %s: %w", s.opts.Ref, err)
-	}
-	if last == nil {
-		return RestoreReport{}, fmt.Errorf("%w on %s", ErrNothingToUndo, s.opts.Ref)
-	}
-	return s.restore(ctx, Checkpoint{Commit: last.before.String(), Ref: s.opts.Ref})
-}
-
-func (s *Store) restore(ctx context.Context, target Checkpoint) (RestoreReport, error) {
-	to, state, err := s.load(target)
+	c, err := s.restoreOf(ctx, target, paths)
 	if err != nil {
 		return RestoreReport{}, fmt.Errorf("restoring: %w", err)
 	}
-	wrap := func(err error) error { return fmt.Errorf("restoring checkpoint #%d: %w", to.seq, err) }
-	p, err := s.plan(ctx, to, state)
+	return s.carryOut(ctx, c)
+}
+
+// A change is a journalled change of the worktree, with a checkpoint before it and one after.
+type change struct {
+	what   string  // for errors: "restoring checkpoint #7"
+	target *record // the checkpoint that it is about
+	ref    string  // that checkpoint's chain
+	aim    aim     // what it makes of the worktree
+	made   *record // the state before a restore, if it is taken back: what it made may be deleted, ignored or not
+	step   Step
+	before string // notes of the two checkpoints
+	after  string
+	meta   Meta // of the checkpoint after
+}
+
+// restoreOf is the change that Restore makes.
+func (s *Store) restoreOf(ctx context.Context, target Checkpoint, paths []string) (*change, error) {
+	names, err := cleanPaths(paths)
 	if err != nil {
-		return RestoreReport{}, wrap(err)
+		return nil, err
+	}
+	to, state, err := s.load(target)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{
+		what: fmt.Sprintf("restoring checkpoint #%d", to.seq), target: to, ref: target.Ref, aim: wholly(to, state), made: to, meta: to.meta,
+		before: fmt.Sprintf("before restoring #%d", to.seq), after: fmt.Sprintf("restored #%d", to.seq),
+	}
+	if len(names) > 0 {
+		c.aim = s.known(names, state)
+		c.after += " in part"
+		c.meta = s.newestMeta(ctx) // the conversation does not go back with some files
+	}
+	return c, nil
+}
+
+// busyTries bounds how often a restore is begun again because another process
+// changed a file under it; busyWait is the time between.
+const (
+	busyTries = 3
+	busyWait  = 100 * time.Millisecond
+)
+
+// carryOut makes a change, again if another process was in its way.
+func (s *Store) carryOut(ctx context.Context, c *change) (RestoreReport, error) {
+	for try := 1; ; try++ {
+		report, err := s.attempt(ctx, c)
+		if err == nil {
+			return report, nil
+		}
+		if err = fmt.Errorf("%s: %w", c.what, err); !errors.Is(err, ErrBusy) || try == busyTries {
+			return report, err
+		}
+		wait := time.NewTimer(busyWait)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return report, errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+// attempt makes a change, or none.
+func (s *Store) attempt(ctx context.Context, c *change) (RestoreReport, error) {
+	report := RestoreReport{Target: c.target.checkpoint(c.ref)}
+	p, err := s.plan(ctx, c)
+	if err != nil {
+		var conflict *conflictError
+		if errors.As(err, &conflict) {
+			report.Conflicts = conflict.paths
+		}
+		return report, err
+	}
+	if report.Conflicts = p.unstable(); len(report.Conflicts) > 0 {
+		return report, ErrBusy
 	}
 	if err := s.haveBlobs(ctx, p.ops); err != nil {
-		return RestoreReport{}, wrap(err)
+		return report, err
 	}
-	report := RestoreReport{Target: to.checkpoint(target.Ref), Protected: p.protected}
+	report.Protected, report.Conflicts = p.protected, p.goal.notes
+	report.Notes = s.repoNotes(c.target)
+	if len(p.ops) == 0 && c.step == "" {
+		return report, nil // no checkpoints of it, and nothing to undo; undo and redo count their steps
+	}
 	before := s.newestMeta(ctx)
-	before.Cause, before.Note = CauseUndo, fmt.Sprintf("before restoring #%d", to.seq)
-	undo, err := s.commit(ctx, s.opts.Ref, p.now, record{meta: before, restored: to.hash})
+	if err := s.hold(p.goal, c.target.seq); err != nil {
+		return report, err
+	}
+	before.Cause, before.Note = CauseUndo, c.before
+	first := record{meta: before, restored: c.target.hash}
+	if p.goal.commit != c.target.hash {
+		first.goal = p.goal.commit
+	}
+	undo, err := s.commit(ctx, s.opts.Ref, p.now, first)
 	if err != nil {
-		return RestoreReport{}, wrap(err)
+		return report, err
 	}
 	report.Undo = undo.checkpoint(s.opts.Ref)
-	after := to.meta // the conversation goes back with the files
-	after.Cause, after.Note = CauseRestored, fmt.Sprintf("restored #%d", to.seq)
-	j := journal{Ref: s.opts.Ref, Undo: undo.hash.String(), Target: to.hash.String(), Meta: after}
+	meta := c.meta
+	meta.Cause, meta.Note = CauseRestored, c.after
+	j := journal{Ref: s.opts.Ref, Undo: undo.hash.String(), Goal: p.goal.commit.String(), Target: c.target.hash.String(), Step: c.step, Meta: meta}
 	if err := s.writeJournal(j); err != nil {
-		return report, wrap(err)
+		return report, err
 	}
+	return s.underJournal(ctx, &j, p, report)
+}
+
+// underJournal carries a plan out. Whatever goes wrong is taken back.
+func (s *Store) underJournal(ctx context.Context, j *journal, p *plan, report RestoreReport) (RestoreReport, error) {
 	a, err := s.apply(ctx, p.now, p.ops)
+	if err == nil && len(a.conflicts) > 0 {
+		report.Conflicts = a.conflicts
+		err = ErrBusy
+	}
 	if err == nil {
 		report.fill(a)
-		err = s.finish(ctx, &j, &report)
+		err = s.finish(ctx, j, &report, s.changed(p))
 	}
-	if err != nil {
-		// Not half of it: back to the state before, whatever ended the context.
-		_, _, backErr := s.roll(context.WithoutCancel(ctx), to, undo)
-		if backErr == nil {
-			backErr = s.dropJournal()
-		}
-		report.Written, report.Deleted, report.RolledBack = nil, nil, backErr == nil
-		return report, errors.Join(wrap(err), backErr)
+	if err == nil {
+		return report, nil
 	}
-	return report, nil
+	// Not half of it: back to the state before, whatever ended the context.
+	ctx = context.WithoutCancel(ctx)
+	undo, made, backErr := s.commits(j)
+	if backErr == nil {
+		_, _, backErr = s.roll(ctx, made, undo)
+	}
+	if backErr == nil {
+		backErr = s.takeBackJournal()
+	}
+	report.Written, report.Deleted, report.RolledBack = nil, nil, backErr == nil
+	return report, errors.Join(err, backErr)
 }
 
 func (r *RestoreReport) fill(a *applier) {
@@ -144,20 +231,40 @@ func (s *Store) haveBlobs(ctx context.Context, ops []op) error {
 	return nil
 }
 
-// finish saves the state after a restore and ends it.
-func (s *Store) finish(ctx context.Context, j *journal, report *RestoreReport) error {
-	undo, target, err := s.commits(j)
+// repoNotes are what a restore does not change and a person may trip over.
+func (s *Store) repoNotes(target *record) []string {
+	var notes []string
+	for _, f := range []struct{ file, what string }{
+		{"MERGE_HEAD", "a merge"}, {"rebase-merge", "a rebase"}, {"rebase-apply", "a rebase"},
+		{"CHERRY_PICK_HEAD", "a cherry-pick"}, {"REVERT_HEAD", "a revert"}, {"BISECT_LOG", "a bisect"},
+	} {
+		if _, err := os.Lstat(filepath.Join(s.repo.GitDir, f.file)); err == nil {
+			notes = append(notes, f.what+" is going on; its state in git was left as it is")
+			break
+		}
+	}
+	head, err := headCommit(s.repo.GitDir, s.repo.CommonDir)
+	if err == nil && !target.head.IsZero() && head != target.head {
+		notes = append(notes, fmt.Sprintf("HEAD was %.8s then and is %.8s now; it was not moved", target.head, head))
+	}
+	return notes
+}
+
+// finish saves the state after a change and ends it. The look says where the
+// change may have changed something.
+func (s *Store) finish(ctx context.Context, j *journal, report *RestoreReport, l look) error {
+	undo, made, err := s.commits(j)
 	if err != nil {
 		return err
 	}
-	snap, err := s.take(ctx, nil)
+	snap, err := s.take(ctx, l)
 	if err != nil {
 		return err
 	}
-	if err := s.verify(snap, undo, target, report); err != nil {
+	if err := s.verify(snap, undo, made, report); err != nil {
 		return err
 	}
-	now, err := s.commit(ctx, j.Ref, snap, record{meta: j.Meta, restored: target.hash, before: undo.hash})
+	now, err := s.commit(ctx, j.Ref, snap, j.record())
 	if err != nil {
 		return err
 	}
@@ -165,9 +272,9 @@ func (s *Store) finish(ctx context.Context, j *journal, report *RestoreReport) e
 	return s.dropJournal()
 }
 
-// verify reports paths that are not as the target has them and that no note explains.
-func (s *Store) verify(snap *snapshot, undo, target *record, report *RestoreReport) error {
-	want, err := s.odb.saved(target)
+// verify reports paths that are not as the goal has them and that no note explains.
+func (s *Store) verify(snap *snapshot, undo, made *record, report *RestoreReport) error {
+	want, err := s.odb.saved(made)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func TestRestoreUndoRedo(t *testing.T) {
 	if err != nil || r.read("new/deep") != "unsaved work" || undo.Now.Tree != rep.Undo.Tree {
 		t.Errorf("undo: %v, tree %s, want %s", err, undo.Now.Tree, rep.Undo.Tree)
 	}
-	redo, err := s.Undo(t.Context())
+	redo, err := s.Redo(t.Context())
 	if err != nil || redo.Now.Tree != first.Tree {
 		t.Errorf("redo: %v, tree %s, want %s", err, redo.Now.Tree, first.Tree)
 	}
@@ -237,7 +237,7 @@ func TestRecover(t *testing.T) {
 	}
 	r.remove("gone")
 	undo, _ := r.save(s, Meta{Cause: CauseUndo})
-	must(r, s.writeJournal(journal{Ref: s.Ref(), Undo: undo.Commit, Target: target.Commit, Meta: Meta{Cause: CauseRestored, Turn: 4}}))
+	must(r, s.writeJournal(journal{Ref: s.Ref(), Undo: undo.Commit, Goal: target.Commit, Target: target.Commit, Meta: Meta{Cause: CauseRestored, Turn: 4}}))
 	r.write("a", "old")               // done
 	r.remove("b")                     // between deletion and write
 	r.write("c", "edited by someone") // after the crash

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sync/errgroup"
 )
 
 // moveTries bounds how often a commit is made anew because another process
@@ -30,7 +31,7 @@ func (s *Store) Save(ctx context.Context, m Meta) (Checkpoint, Report, error) {
 	if m.Cause == "" {
 		m.Cause = CauseManual
 	}
-	snap, err := s.take(ctx, nil)
+	snap, err := s.take(ctx, look{})
 	if err != nil {
 		return Checkpoint{}, Report{}, fmt.Errorf("saving checkpoint of %s: %w", s.repo.Root, err)
 	}
@@ -50,8 +51,12 @@ func (s *Store) Worktree(ctx context.Context) (Checkpoint, error) {
 		return Checkpoint{}, err
 	}
 	defer end()
-	snap, err := s.take(ctx, nil)
+	snap, err := s.take(ctx, look{})
 	if err != nil {
+		return Checkpoint{}, fmt.Errorf("looking at worktree %s: %w", s.repo.Root, err)
+	}
+	// Git may be asked to read them.
+	if err := errors.Join(s.odb.sync(), s.odb.settle()); err != nil {
 		return Checkpoint{}, fmt.Errorf("looking at worktree %s: %w", s.repo.Root, err)
 	}
 	return Checkpoint{Tree: snap.tree.String(), Ref: s.opts.Ref, Time: s.opts.Now().UTC().Truncate(time.Second)}, nil
@@ -59,11 +64,14 @@ func (s *Store) Worktree(ctx context.Context) (Checkpoint, error) {
 
 // commit puts a snapshot at the head of the chain ref. Of r, the caller sets
 // meta, restored and before.
-func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record) (*record, error) {
-	var err error
+func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record) (_ *record, err error) {
+	defer func() { err = errors.Join(err, s.odb.settle()) }()
 	r.tree, r.time = snap.tree, s.opts.Now().UTC().Truncate(time.Second)
-	if r.head, err = headCommit(s.repo.GitDir, s.repo.CommonDir); err != nil {
-		return nil, fmt.Errorf("reading HEAD: %w", err)
+	if r.time.Unix() < 0 { // git has no dates before 1970
+		r.time = time.Unix(0, 0).UTC()
+	}
+	if r.head, r.headName, err = s.head(ctx); err != nil {
+		return nil, err
 	}
 	if r.side, err = s.odb.writeSide(snap.saved()); err != nil {
 		return nil, err
@@ -78,9 +86,10 @@ func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record
 		return nil, err
 	}
 	snap.commit, snap.ref = r.hash, ref
-	first := s.last == nil
+	// All the next process would have to do again that this one did.
+	worth := s.last == nil || snap.hashed >= rehashed || s.last.index == nil && s.last.basis != snap.basis
 	s.last = snap
-	if first || snap.hashed >= rehashed {
+	if worth {
 		// A cache that cannot be written costs time later and nothing else.
 		_ = s.saveCache(snap)
 	}
@@ -116,10 +125,14 @@ func (s *Store) append(ctx context.Context, ref string, r *record) error {
 	if r.hash, err = s.odb.write(plumbing.CommitObject, r.encode()); err != nil {
 		return err
 	}
-	if err := s.odb.sync(); err != nil {
-		return err
+	// The ref is locked, and its new value synced, while the objects are; it moves when they are on disk.
+	var objects errgroup.Group
+	objects.Go(s.odb.sync)
+	err = s.moveRef(ctx, refMove{name: ref, old: old, next: r.hash, ready: objects.Wait})
+	if syncErr := objects.Wait(); syncErr != nil {
+		return syncErr
 	}
-	return moveRef(ctx, s.repo.CommonDir, refMove{name: ref, old: old, next: r.hash})
+	return err
 }
 
 // saved is the snapshot as a restore sees it.
@@ -127,21 +140,24 @@ func (snap *snapshot) saved() saved {
 	return saved{tree: snap.tree, raw: snap.root.rawHashes(), skipped: snap.report.Skipped}
 }
 
-// Close writes the stat cache, if there is a folder for it. The Store can
-// still be used.
+// Close writes the stat cache, if there is a folder for it, and drops objects
+// that no checkpoint holds. The Store can still be used.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.odb.discard()
+	s.odb.read.close()
 	if s.last == nil {
 		return nil
 	}
 	return s.saveCache(s.last)
 }
 
-func (s *Store) cacheFile() string {
+// cacheFile is a file of the cache folder for the worktree, "" for none.
+func (s *Store) cacheFile(kind string) string {
 	if s.opts.CacheDir == "" {
 		return ""
 	}
 	h := plumbing.ComputeHash(plumbing.BlobObject, []byte(s.repo.Root))
-	return filepath.Join(s.opts.CacheDir, "stat-"+h.String()[:16])
+	return filepath.Join(s.opts.CacheDir, kind+"-"+h.String()[:16])
 }

@@ -2,14 +2,9 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,21 +20,24 @@ import (
 // reading may change again without a new stamp.
 const tick = 50 * time.Millisecond
 
+// maxWorkers bounds the folders that are read at once: more only wait for each other.
+const maxWorkers = 8
+
 // A scan walks the worktree once, with several workers over folders.
 type scan struct {
 	scanInput
 	root    int          // open folder
 	hashed  atomic.Int64 // files read
 	now     func() time.Time
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards what follows, and the changed and below of all tasks
 	ready   *sync.Cond // stack or active changed
-	stack   []task
+	stack   []*task
 	active  int
 	err     error
 	report  Report
-	hidden  []string   // on disk or not, git's index decides about these (skip-worktree)
-	convert []pending  // contents that git may convert
-	bigRead sync.Mutex // one large file in memory at a time
+	watched bool      // all folders read are watched
+	hidden  []string  // on disk or not, git's index decides about these (skip-worktree)
+	convert []pending // contents that git may convert
 }
 
 // scanInput is what a scan needs to know.
@@ -48,55 +46,73 @@ type scanInput struct {
 	conf       *settings
 	index      *index
 	outside    *ignore.Scope
+	outsideSig uint64
 	attrs      *attrScope
-	old        *node
+	old        *node // root of the last snapshot, or nil
 	odb        *objects
 	cap        int64
-	seed       bool              // the index vouches for contents
+	seed       func() bool       // the index vouches for contents
 	skew       time.Duration     // the file system's clock minus ours, if behind
 	forced     map[string]bool   // paths that count as tracked; their parents map to false
 	hiddenFile map[string][]byte // .gitignore and .gitattributes that only the index has
+	adopt      adopter           // nil: the store has what the index names
+
+	relist  map[string]bool // folders whose part of the index is another than in old
+	all     bool            // list every folder, whatever old says
+	watcher Watcher         // or nil
+	dirty   map[string]bool // nil: look everywhere; else only at these folders; true: and all below
+	above   map[string]bool // the folders above those in dirty
 }
 
-// A task is one folder to read.
+// A task is one folder to look at.
 type task struct {
 	path    string // "" is the root
-	node    *node
+	name    string // the last part of path
+	parent  *task
 	old     *node
-	index   []indexEntry // the part of the index below path
+	node    *node // the result; old itself if nothing changed in this folder
 	scope   *ignore.Scope
+	sig     uint64 // of scope
 	attrs   *attrScope
 	ignored bool // the folder is ignored: only what is tracked in it counts
+	full    bool // everything below must be looked at, whatever dirty says
+	again   bool // see node
+
+	changed bool    // node is not old, or something below is
+	below   []*task // the subfolders that changed
 }
 
-// scanWorktree reads the whole worktree into nodes. Blobs that the old nodes
+// scanWorktree reads the worktree into nodes. Blobs that the old nodes
 // and the index do not have are written; trees are not made yet.
 func scanWorktree(ctx context.Context, in scanInput) (*node, *scan, error) {
-	s := &scan{scanInput: in, now: time.Now}
+	s := &scan{scanInput: in, now: time.Now, watched: in.watcher != nil}
 	s.ready = sync.NewCond(&s.mu)
 	var err error
 	if s.root, err = openRoot(in.path); err != nil {
 		return nil, nil, fmt.Errorf("scanning worktree: %w", err)
 	}
 	defer unix.Close(s.root)
-	root := &node{}
-	s.stack = []task{{node: root, old: in.old, index: in.index.entries, scope: in.outside, attrs: in.attrs}}
+	root := &task{old: in.old, scope: in.outside, sig: in.outsideSig, attrs: in.attrs, full: in.dirty == nil || in.dirty[""]}
+	s.stack = []*task{root}
 	stop := context.AfterFunc(ctx, func() { s.fail(context.Cause(ctx)) })
 	defer stop()
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 8) {
+	for range min(runtime.GOMAXPROCS(0), maxWorkers) {
 		wg.Go(s.work)
 	}
 	wg.Wait()
 	if s.err != nil {
 		return nil, nil, fmt.Errorf("scanning worktree %s: %w", in.path, s.err)
 	}
-	s.settle(root, "")
-	s.overlay(root)
-	for _, notes := range [][]PathNote{s.report.Skipped, s.report.Unstable} {
-		slices.SortFunc(notes, func(a, b PathNote) int { return strings.Compare(a.Path, b.Path) })
-	}
-	return root, s, nil
+	s.settle(root)
+	root.node = s.overlay(root.node)
+	return root.node, s, nil
+}
+
+// sortNotes puts notes in order and drops those that were made twice.
+func sortNotes(notes []PathNote) []PathNote {
+	slices.SortFunc(notes, func(a, b PathNote) int { return strings.Compare(a.Path+"\x00"+a.Why, b.Path+"\x00"+b.Why) })
+	return slices.Compact(notes)
 }
 
 func (s *scan) fail(err error) {
@@ -109,33 +125,28 @@ func (s *scan) fail(err error) {
 }
 
 func (s *scan) work() {
-	r := &reader{}
+	r := &reader{dirents: make([]byte, 32<<10)}
 	for {
 		t, ok := s.pop()
 		if !ok {
 			return
 		}
-		err := s.folder(t, r)
+		subs, err := s.visit(t, r)
 		if err != nil {
 			s.fail(err)
 		}
-		s.mu.Lock()
-		s.active--
-		if s.active == 0 && len(s.stack) == 0 {
-			s.ready.Broadcast()
-		}
-		s.mu.Unlock()
+		s.done(t, subs)
 	}
 }
 
-func (s *scan) pop() (task, bool) {
+func (s *scan) pop() (*task, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.stack) == 0 && s.active > 0 && s.err == nil {
 		s.ready.Wait()
 	}
 	if len(s.stack) == 0 || s.err != nil {
-		return task{}, false
+		return nil, false
 	}
 	t := s.stack[len(s.stack)-1]
 	s.stack = s.stack[:len(s.stack)-1]
@@ -143,20 +154,89 @@ func (s *scan) pop() (task, bool) {
 	return t, true
 }
 
-func (s *scan) push(ts []task) {
-	if len(ts) == 0 {
-		return
-	}
+// done ends a task, marks what it changed, and queues its subfolders: the
+// last in, the first out, so that the stack stays small.
+func (s *scan) done(t *task, subs []*task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stack = append(s.stack, ts...)
-	s.ready.Broadcast()
+	if t.node != t.old {
+		for at := t; at != nil && !at.changed; at = at.parent {
+			at.changed = true
+			if at.parent != nil {
+				at.parent.below = append(at.parent.below, at)
+			}
+		}
+	}
+	s.stack = append(s.stack, subs...)
+	s.active--
+	if len(subs) > 1 || s.active == 0 && len(s.stack) == 0 {
+		s.ready.Broadcast()
+	}
 }
 
-func (s *scan) skip(path, why string) {
+// touched tells whether a partial scan must look at or below a subfolder.
+func (s *scan) touched(sub *task) bool {
+	if sub.full || sub.old == nil || sub.old.againBelow || s.above[sub.path] {
+		return true
+	}
+	_, ok := s.dirty[sub.path]
+	return ok
+}
+
+// settle puts the nodes of changed folders into those of their parents, and
+// turns folders that turned out to be repositories into gitlinks.
+func (s *scan) settle(t *task) {
+	if len(t.below) > 0 {
+		t.node = t.node.own()
+	}
+	for _, sub := range t.below {
+		s.settle(sub)
+		e := t.node.find(sub.name)
+		switch {
+		case !sub.node.nested:
+			e.dir = sub.node
+			continue
+		case sub.node.hash.IsZero():
+			s.skip(sub, "", "nested repository without a commit")
+			t.node.ents = slices.DeleteFunc(t.node.ents, func(e ent) bool { return e.name == sub.name })
+		default:
+			*e = ent{name: e.name, mode: modeGitlink, hash: sub.node.hash}
+		}
+		t.node.again = true // its commit can change without a trace in this folder
+	}
+}
+
+// overlay adds what the index alone decides: entries that are not checked
+// out (sparse checkouts) would otherwise look deleted.
+func (s *scan) overlay(root *node) *node {
+	for _, i := range s.index.skipped {
+		e := s.index.entry(i)
+		if e.stage != 0 {
+			continue
+		}
+		name := string(s.index.path(i))
+		if was := root.lookup(name); was != nil {
+			if was.stat == (statKey{}) && was.mode != modeDir {
+				s.hidden = append(s.hidden, name) // from the last snapshot, in a folder that was not looked at
+			}
+			continue // a sparse checkout with the file on disk
+		}
+		root = root.own()
+		root.reach(name)
+		if root.insert(name, ent{mode: e.mode, hash: e.hash}, false) {
+			s.hidden = append(s.hidden, name)
+		}
+	}
+	return root
+}
+
+// skip notes a name of t's folder, or t's folder itself, as left out. What is
+// left out is looked at every time.
+func (s *scan) skip(t *task, name, why string) {
+	t.again = true
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.report.Skipped = append(s.report.Skipped, PathNote{Path: path, Why: why})
+	s.report.Skipped = append(s.report.Skipped, PathNote{Path: joinAny(t.path, name), Why: why})
 }
 
 func (s *scan) unstable(path, why string) {
@@ -165,223 +245,17 @@ func (s *scan) unstable(path, why string) {
 	s.report.Unstable = append(s.report.Unstable, PathNote{Path: path, Why: why})
 }
 
-// folder reads one folder, fills its node and queues its subfolders.
-func (s *scan) folder(t task, r *reader) error {
-	fd, err := openDir(s.root, t.path)
-	if err != nil {
-		return s.folderError(t, err)
-	}
-	dir := os.NewFile(uintptr(fd), t.path)
-	defer dir.Close()
-	list, err := dir.ReadDir(-1)
-	if err != nil {
-		return s.folderError(t, err)
-	}
-	slices.SortFunc(list, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	if t.path != "" && len(t.index) == 0 && slices.ContainsFunc(list, func(d os.DirEntry) bool { return d.Name() == ".git" }) {
-		if n, ok := openNested(filepath.Join(s.path, t.path)); ok {
-			if !t.ignored { // an ignored one is only here because of a forced path, which it takes precedence over
-				t.node.nested, t.node.hash = true, n.commit()
-			}
-			return nil
-		}
-	}
-	if !t.ignored {
-		t.scope = t.scope.Enter(t.path, ignore.Parse(s.ruleFile(fd, t.path, ".gitignore", list), s.conf.fold))
-	}
-	t.attrs = t.attrs.enter(s.ruleFile(fd, t.path, ".gitattributes", list))
-	t.node.attrs = t.attrs.sig
-	if t.old != nil && t.old.attrs != t.attrs.sig {
-		t.old = nil // other rules of conversion: all hashes are open again
-	}
-	t.node.ents = make([]ent, 0, len(list))
-	var below []task
-	for _, d := range list {
-		e, sub, ok := s.entry(&t, fd, d, r)
-		if !ok {
-			continue
-		}
-		t.node.ents = append(t.node.ents, e)
-		if sub != nil {
-			below = append(below, *sub)
-		}
-	}
-	s.push(below)
-	return nil
-}
-
-// folderError decides about a folder that cannot be read: one that went away
-// is no error, and one that we may not read is left out.
-func (s *scan) folderError(t task, err error) error {
-	switch {
-	case t.path == "":
-		return err
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
-		s.unstable(t.path, "changed while it was read")
-	default:
-		s.skip(t.path, reason(err))
-	}
-	return nil
-}
-
-// reason is the bare system error, for notes.
-func reason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return err.Error()
-}
-
-// ruleFile reads a .gitignore or .gitattributes of an open folder. Symlinks
-// are not followed, as in git. One that is not checked out comes from the index.
-func (s *scan) ruleFile(dir int, path, name string, list []os.DirEntry) []byte {
-	_, found := slices.BinarySearchFunc(list, name, func(d os.DirEntry, n string) int { return strings.Compare(d.Name(), n) })
-	if !found {
-		return s.hiddenFile[join(path, name)]
-	}
-	fd, err := retry(func() (int, error) { return unix.Openat(dir, name, fileFlags, 0) })
-	if err != nil {
-		return nil
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	content, err := readAll(f)
-	if err != nil {
-		return nil // unreadable rules are no rules, as in git; the file itself is reported
-	}
-	return content
-}
-
-// entry decides about one name of a folder: what it is in the snapshot, and
-// the folder to read next if it is one.
-func (s *scan) entry(t *task, dir int, d os.DirEntry, r *reader) (ent, *task, bool) {
-	name := d.Name()
-	path := join(t.path, name)
-	if name == ".git" || s.conf.fold && strings.EqualFold(name, ".git") {
-		return ent{}, nil, false
-	}
-	tracked := findEntry(t.index, path)
-	if d.IsDir() {
-		return s.subfolder(t, name, path, tracked)
-	}
-	if tracked != nil && tracked.mode == modeGitlink {
-		tracked = nil
-	}
-	if tracked == nil && !s.forced[path] && (t.ignored || t.scope.Match(path, false) == ignore.Ignored) {
-		return ent{}, nil, false
-	}
-	if dotGitLike(name) {
-		s.skip(path, "git refuses this name")
-		return ent{}, nil, false
-	}
-	if tracked != nil && tracked.skipWorktree && !s.conf.sparse {
-		return ent{}, nil, false // overlay takes it from the index
-	}
-	f := file{task: t, dir: dir, name: name, path: path, tracked: tracked}
-	if t.old != nil {
-		f.old = t.old.find(name)
-	}
-	e, ok := s.read(&f, r)
-	return e, nil, ok
-}
-
-func (s *scan) subfolder(t *task, name, path string, tracked *indexEntry) (ent, *task, bool) {
-	if dotGitLike(name) {
-		if t.ignored || t.scope.Match(path, true) == ignore.Ignored {
-			return ent{}, nil, false
-		}
-		s.skip(path, "git refuses this name")
-		return ent{}, nil, false
-	}
-	if tracked != nil && tracked.mode == modeGitlink {
-		e := ent{name: name, mode: modeGitlink, hash: tracked.hash}
-		if n, ok := openNested(filepath.Join(s.path, path)); ok {
-			if h := n.commit(); !h.IsZero() {
-				e.hash = h
-			}
-		}
-		return e, nil, true
-	}
-	sub := task{path: path, node: &node{}, index: entriesBelow(t.index, path), scope: t.scope, attrs: t.attrs, ignored: t.ignored}
-	if !sub.ignored {
-		sub.ignored = t.scope.Match(path, true) == ignore.Ignored
-	}
-	if sub.ignored && len(sub.index) == 0 && !s.hasForced(path) {
-		return ent{}, nil, false
-	}
-	if was := t.old.find(name); was != nil {
-		sub.old = was.dir
-	}
-	return ent{name: name, mode: modeDir, dir: sub.node}, &sub, true
-}
-
-func (s *scan) hasForced(dir string) bool {
-	_, ok := s.forced[dir]
-	return ok
-}
-
-// settle turns folders that turned out to be repositories into gitlinks.
-func (s *scan) settle(n *node, dir string) {
-	keep := n.ents[:0]
-	for _, e := range n.ents {
-		switch {
-		case e.mode != modeDir:
-		case !e.dir.nested:
-			s.settle(e.dir, join(dir, e.name))
-		case e.dir.hash.IsZero():
-			s.skip(join(dir, e.name), "nested repository without a commit")
-			continue
-		default:
-			e = ent{name: e.name, mode: modeGitlink, hash: e.dir.hash}
-		}
-		keep = append(keep, e)
-	}
-	n.ents = keep
-}
-
-// overlay adds what the index alone decides: entries that are not checked
-// out (sparse checkouts) would otherwise look deleted.
-func (s *scan) overlay(root *node) {
-	for i := range s.index.entries {
-		e := &s.index.entries[i]
-		if !e.skipWorktree || e.stage != 0 {
-			continue
-		}
-		if was := root.lookup(e.path); was != nil {
-			continue // a sparse checkout with the file on disk
-		}
-		if root.insert(e.path, ent{mode: e.mode, hash: e.hash}, false) {
-			s.hidden = append(s.hidden, e.path)
-		}
-	}
-}
-
-// findEntry returns the entry of path in a part of the index, or nil.
-func findEntry(entries []indexEntry, path string) *indexEntry {
-	i := sort.Search(len(entries), func(i int) bool { return entries[i].path >= path })
-	if i < len(entries) && entries[i].path == path {
-		return &entries[i]
-	}
-	return nil
-}
-
-// entriesBelow returns the part of entries that lies under the folder dir.
-func entriesBelow(entries []indexEntry, dir string) []indexEntry {
-	if len(entries) == 0 {
-		return nil
-	}
-	from := sort.Search(len(entries), func(i int) bool { return entries[i].path >= dir+"/" })
-	to := sort.Search(len(entries), func(i int) bool { return entries[i].path >= dir+"0" }) // "0" follows "/"
-	return entries[from:to]
-}
-
 func join(dir, name string) string {
 	if dir == "" {
 		return name
 	}
 	return dir + "/" + name
+}
+
+// joinAny is join where name may be empty for dir itself.
+func joinAny(dir, name string) string {
+	if name == "" {
+		return dir
+	}
+	return join(dir, name)
 }

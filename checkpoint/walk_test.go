@@ -1,20 +1,28 @@
 package checkpoint
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// steps is how far a randomized test goes: n, or what CHECKPOINT_TEST_STEPS says.
+// soakSteps is how far a randomized test goes with MUNTIN_SOAK=1.
+const soakSteps = 200
+
+// steps is how far a randomized test goes: n, or soakSteps, or what CHECKPOINT_TEST_STEPS says.
 func steps(t *testing.T, n int) int {
 	t.Helper()
+	if os.Getenv("MUNTIN_SOAK") == "1" {
+		n = soakSteps
+	}
 	if v := os.Getenv("CHECKPOINT_TEST_STEPS"); v != "" {
 		m, err := strconv.Atoi(v)
 		if err != nil {
@@ -51,14 +59,19 @@ func TestRandomWalk(t *testing.T) {
 			}
 			w.git("config", "filter.up.clean", "tr a-z A-Z")
 			s := w.open(Options{CacheDir: t.TempDir()})
-			for i := range steps(t, 45) {
+			for i := range steps(t, 30) {
 				for range 1 + w.rand.IntN(4) {
 					w.change()
 				}
 				w.saved = append(w.saved, w.check(s))
 				w.disks = append(w.disks, w.disk())
-				if w.rand.IntN(4) == 0 {
+				switch w.rand.IntN(8) {
+				case 0, 1:
 					w.restore(s)
+				case 2:
+					w.partial(s)
+				case 3:
+					w.revert(s)
 				}
 				if w.rand.IntN(12) == 0 {
 					s = w.open(s.opts)
@@ -119,10 +132,68 @@ func (w *walker) restore(s *Store) {
 			w.t.Errorf("%q was changed and is not in the report", p)
 		}
 	}
-	if w.rand.IntN(2) == 0 {
+	if w.rand.IntN(2) == 0 || rep.Now.ID == 0 {
 		return
 	}
-	undone, err := s.Undo(ctx)
+	w.undo(s, before, rep)
+}
+
+// partial restores some paths of an old checkpoint: all others stay, and an
+// undo gives every byte of before.
+func (w *walker) partial(s *Store) {
+	w.t.Helper()
+	i := w.rand.IntN(len(w.saved))
+	before := w.disk()
+	names := []string{w.somePath(), w.somePath(), walkNames[w.rand.IntN(len(walkNames))]}[w.rand.IntN(3):]
+	rep, err := s.Restore(w.t.Context(), w.saved[i], names...)
+	if errors.Is(err, ErrNoPath) {
+		if !maps.Equal(before, w.disk()) {
+			w.t.Error("a refused restore changed the worktree")
+		}
+		return
+	}
+	if err != nil {
+		w.t.Fatalf("restoring %q of #%d: %v", names, w.saved[i].ID, err)
+	}
+	after := w.disk()
+	chosen := inFolders(names)
+	for _, p := range slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after))) {
+		if before[p] != after[p] && !chosen(p) && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, p+"/") }) {
+			w.t.Errorf("%q was changed by a restore of %q", p, names)
+		}
+	}
+	if rep.Now.ID != 0 {
+		w.undo(s, before, rep)
+	}
+}
+
+// revert takes one old turn back, if nothing is in the way: an undo gives every byte of before.
+func (w *walker) revert(s *Store) {
+	w.t.Helper()
+	i := w.rand.IntN(len(w.saved))
+	if i == 0 {
+		return // there is no change to take back
+	}
+	before := w.disk()
+	rep, err := s.RevertTurn(w.t.Context(), w.saved[i], RevertOptions{Markers: w.rand.IntN(2) == 0})
+	if errors.Is(err, ErrConflict) {
+		if !maps.Equal(before, w.disk()) {
+			w.t.Error("a refused revert changed the worktree")
+		}
+		return
+	}
+	if err != nil {
+		w.t.Fatalf("reverting #%d: %v", w.saved[i].ID, err)
+	}
+	if rep.Now.ID != 0 {
+		w.undo(s, before, rep)
+	}
+}
+
+// undo takes a restore back and compares the worktree with the one before it.
+func (w *walker) undo(s *Store, before map[string]string, rep RestoreReport) {
+	w.t.Helper()
+	undone, err := s.Undo(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -33,6 +33,11 @@ type Spec struct {
 	Grace   time.Duration // from SIGTERM to SIGKILL, and for draining pipes after the exit; 0: 2 s
 	Keep    int           // bytes kept of each captured stream, its end; 0: 1 MiB
 	Reap    bool          // kill what is left of the process group after the exit
+
+	// Terminal leaves the process in our session and process group, so that a
+	// pager or another program for a person can read keys. The end of the context ends it
+	// alone, not what it started. It is for streams that are files of our own.
+	Terminal bool
 }
 
 // A Result tells how the process ended.
@@ -85,12 +90,12 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	cmd := exec.CommandContext(runCtx, spec.Argv[0], spec.Argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdin = spec.Dir, spec.Env, spec.Stdin
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !spec.Terminal}
 	cmd.WaitDelay = spec.Grace
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = defaultGrace
 	}
-	cmd.Cancel = func() error { return killGroup(cmd, syscall.SIGTERM) }
+	cmd.Cancel = func() error { return kill(cmd, spec, syscall.SIGTERM) }
 	stdout, stderr := newTail(spec.Keep), newTail(spec.Keep)
 	cmd.Stdout, cmd.Stderr = spec.Stdout, spec.Stderr
 	if cmd.Stdout == nil {
@@ -108,7 +113,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	err := cmd.Wait()
 	if runCtx.Err() != nil || spec.Reap {
-		_ = killGroup(cmd, syscall.SIGKILL)
+		_ = kill(cmd, spec, syscall.SIGKILL)
 	}
 	res := Result{Stdout: stdout.bytes(), Stderr: stderr.bytes(), Duration: time.Since(start)}
 	res.Code, res.Signal = status(cmd)
@@ -127,8 +132,16 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	return res, nil
 }
 
-func killGroup(cmd *exec.Cmd, sig syscall.Signal) error {
-	err := syscall.Kill(-cmd.Process.Pid, sig)
+// kill signals the process group, or the process alone where the group is ours.
+func kill(cmd *exec.Cmd, spec Spec, sig syscall.Signal) error {
+	pid := -cmd.Process.Pid
+	if spec.Terminal {
+		if cmd.ProcessState != nil {
+			return nil // it was waited for: the number may be another's
+		}
+		pid = cmd.Process.Pid
+	}
+	err := syscall.Kill(pid, sig)
 	if errors.Is(err, syscall.ESRCH) {
 		return nil
 	}

@@ -74,6 +74,10 @@ type RepoDir struct {
 // Runs is the folder with one folder a run.
 func (d RepoDir) Runs() string { return filepath.Join(d.Path, "runs") }
 
+// Checkpoints is the bare repository for the checkpoints of a repository that
+// cannot hold them, or of a folder without one.
+func (d RepoDir) Checkpoints() string { return filepath.Join(d.Path, "checkpoints.git") }
+
 // Trash is where removed worktrees' leftovers go.
 func (d RepoDir) Trash() string { return filepath.Join(d.Path, "trash") }
 

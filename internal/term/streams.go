@@ -21,6 +21,7 @@ type Streams struct {
 
 	InTTY  bool
 	OutTTY bool
+	ErrTTY bool
 	file   *os.File // what Out goes to, where it is a terminal
 }
 
@@ -36,9 +37,10 @@ func System(environ []string) Streams {
 		In:     os.Stdin,
 		InTTY:  xterm.IsTerminal(int(os.Stdin.Fd())),
 		OutTTY: xterm.IsTerminal(int(os.Stdout.Fd())),
+		ErrTTY: xterm.IsTerminal(int(os.Stderr.Fd())),
 	}
 	s.Out = profiled(os.Stdout, s.OutTTY, environ)
-	s.Err = profiled(os.Stderr, xterm.IsTerminal(int(os.Stderr.Fd())), environ)
+	s.Err = profiled(os.Stderr, s.ErrTTY, environ)
 	if s.OutTTY {
 		s.file = os.Stdout
 	}
@@ -55,6 +57,17 @@ func profiled(f *os.File, tty bool, environ []string) io.Writer {
 		profile = colorprofile.Env(environ)
 	}
 	return &colorprofile.Writer{Forward: f, Profile: profile}
+}
+
+// Through sends what is written to Out through another writer first, a pager,
+// with the colours that it has now.
+func (s Streams) Through(w io.Writer) Streams {
+	profile := colorprofile.NoTTY
+	if out, ok := s.Out.(*colorprofile.Writer); ok {
+		profile = out.Profile
+	}
+	s.Out = &colorprofile.Writer{Forward: w, Profile: profile}
+	return s
 }
 
 // Plain makes streams without a terminal from any reader and writers, for

@@ -161,6 +161,7 @@ func commands() []command {
 		{"checkpoint", "files", checkpoint.NewCmd},
 		{"rollback", "files", checkpoint.NewRollback},
 		{"undo", "files", checkpoint.NewUndo},
+		{"redo", "files", checkpoint.NewRedo},
 		{"doctor", "more", doctor.NewCmd},
 		{"orchestrate", "", run.NewOrchestrate},
 		{"pane", "", agent.NewPane},

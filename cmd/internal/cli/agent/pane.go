@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,8 +14,10 @@ import (
 
 	"muntin/agent/pty"
 	"muntin/checkpoint"
+	"muntin/checkpoint/watch"
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/logfile"
+	"muntin/internal/state"
 	"muntin/orchestrator"
 	"muntin/recipes"
 )
@@ -59,11 +62,12 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 	}
 	workDir := orchestrator.WorkDir(run.Dir, run.Root, agent)
 	argv := argvOf(a, agent, dir.Session())
+	saver := &checkpoints{dir: workDir, ref: orchestrator.CheckpointRef(run.Name, name), cache: dir.Path, app: a, log: log}
 	opt := pty.Options{
 		Run: run.Name, Agent: name, Dir: dir, Argv: argv, WorkDir: filepath.Join(workDir, agent.Dir),
 		Env: agentEnv(a, run, agent, env),
 		In:  os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
-		Checkpoints: &checkpoints{dir: workDir, ref: orchestrator.CheckpointRef(run.Name, name), cache: dir.Path, app: a},
+		Checkpoints: saver,
 	}
 	if err := prepare(a, &opt); err != nil {
 		return err
@@ -72,6 +76,9 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 	opt.OnHeld = held.set
 	exit, err := pty.Run(ctx, opt)
 	held.close()
+	if err := saver.Close(); err != nil {
+		log.Warn("the watcher of the worktree did not end well", "error", err)
+	}
 	if err != nil {
 		log.Error("the supervisor ended", "error", err)
 		return &app.ExitError{Code: exit.Code, Err: err}
@@ -132,19 +139,50 @@ func secrets(env, named []string) []string {
 // first, so that the agent does not wait for it.
 type checkpoints struct {
 	app             *app.App
+	log             *slog.Logger
 	dir, ref, cache string
 	store           *checkpoint.Store
-	tree            string // of the last one taken here
+	tree            string         // of the last one taken here
+	watcher         *watch.Watcher // nil if the worktree cannot be watched
+}
+
+// watchFrom is the number of tracked files from which on a worktree is
+// watched: a look at all of fewer costs a few milliseconds.
+const watchFrom = 5000
+
+// open opens the store. Without a watcher it works as well, in more time.
+func (c *checkpoints) open(ctx context.Context) error {
+	opts := checkpoint.Options{Worktree: c.dir, Ref: c.ref, CacheDir: c.cache, Now: c.app.Now, WatchFrom: watchFrom}
+	if repo, err := state.FindRepo(c.dir); err == nil {
+		if c.watcher, err = watch.New(watch.Options{Root: repo.Root, Dir: c.cache}); err != nil {
+			c.log.Debug("checkpoints look at the whole worktree", "reason", err)
+		} else {
+			opts.Watcher = c.watcher
+		}
+	}
+	store, err := checkpoint.Open(ctx, opts)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	c.store = store
+	return nil
+}
+
+// Close ends the watching.
+func (c *checkpoints) Close() error {
+	w := c.watcher
+	if c.watcher = nil; w == nil {
+		return nil
+	}
+	return w.Close()
 }
 
 // Save implements pty.Checkpointer.
 func (c *checkpoints) Save(ctx context.Context, req pty.CheckpointRequest) (pty.CheckpointInfo, error) {
 	if c.store == nil {
-		store, err := checkpoint.Open(ctx, checkpoint.Options{Worktree: c.dir, Ref: c.ref, CacheDir: c.cache, Now: c.app.Now})
-		if err != nil {
+		if err := c.open(ctx); err != nil {
 			return pty.CheckpointInfo{}, err
 		}
-		c.store = store
 	}
 	if req.Cause == pty.CauseBetween && c.tree != "" {
 		now, err := c.store.Worktree(ctx)
@@ -165,4 +203,13 @@ func (c *checkpoints) Save(ctx context.Context, req pty.CheckpointRequest) (pty.
 	return pty.CheckpointInfo{
 		ID: saved.ID, Commit: saved.Commit, Tree: saved.Tree, Ref: saved.Ref, Files: saved.Files, Cause: string(req.Cause),
 	}, nil
+}
+
+// Maintain implements pty.Maintainer: it folds the small packs of many turns.
+func (c *checkpoints) Maintain(ctx context.Context) error {
+	if c.store == nil {
+		return nil // nothing was saved
+	}
+	_, err := c.store.Maintain(ctx)
+	return err
 }

@@ -1,10 +1,13 @@
-// Package checkpoint holds the commands about checkpoints: ls, diff, rollback
-// and undo.
+// Package checkpoint holds the commands about checkpoints: those of muntin
+// checkpoint, which need no run, and rollback, undo and redo of an agent's files.
 package checkpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,181 +21,112 @@ import (
 
 // NewCmd makes `muntin checkpoint`.
 func NewCmd(a *app.App) *cobra.Command {
+	s := &scope{app: a}
 	cmd := &cobra.Command{
 		Use:     "checkpoint",
 		Aliases: []string{"cp"},
-		Short:   "List and compare the checkpoints of an agent's turns",
-		Args:    cobra.ArbitraryArgs, RunE: app.Subcommand,
+		Short:   "Save, compare and restore whole worktrees",
+		Long: "A checkpoint is the state of a worktree: all files, tracked or not, that are not\n" +
+			"ignored. It lies on a private ref of the repository; index, HEAD, branches, stash\n" +
+			"and hooks are never touched. Every restore saves the present first, so nothing is\n" +
+			"lost, and undo takes it back.\n\n" +
+			"Without --agent the commands are about the checkpoints taken by hand in this\n" +
+			"worktree; with it, about those of an agent's turns. A checkpoint is named by its\n" +
+			"number (7 or #7), turn:3, a commit, a label, or latest.",
+		Example: "  muntin checkpoint save -m \"before the big change\"\n" +
+			"  muntin checkpoint diff latest\n" +
+			"  muntin checkpoint restore 7 src\n" +
+			"  muntin checkpoint undo",
+		Args: cobra.ArbitraryArgs, RunE: app.Subcommand,
 	}
-	cmd.AddCommand(newLs(a), newDiff(a))
+	f := cmd.PersistentFlags()
+	f.StringVarP(&s.agent, "agent", "a", "", "the chain of this agent's turns")
+	f.StringVar(&s.run, "run", "", "the agent's run (default: the living one)")
+	f.BoolVar(&s.json, "json", false, "print JSON")
+	_ = cmd.RegisterFlagCompletionFunc("agent", s.completeAgent) // it is a flag of this very command
+	cmd.AddCommand(newSave(s), newLs(s), newShow(s), newDiff(s), newRestore(s), newStep(s, checkpoint.StepUndo), newStep(s, checkpoint.StepRedo),
+		newRevert(s), newLabel(s), newExport(s), newVerify(s), newRecover(s), newGC(s))
 	return cmd
 }
 
-func newLs(a *app.App) *cobra.Command {
-	var run string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "ls <agent>",
-		Short: "List an agent's checkpoints, newest first",
-		Args:  app.Args(1, 1, "an agent"),
-		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			store, _, err := open(ctx, a, run, args[0])
-			if err != nil {
-				return err
-			}
-			list, err := store.List(ctx)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return a.PrintJSON(list)
-			}
-			return printList(a, args[0], list)
-		}),
-	}
-	cmd.Flags().StringVar(&run, "run", "", "the run (default: the living one)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+// A scope says whose checkpoints a command is about.
+type scope struct {
+	app        *app.App
+	agent, run string
+	json       bool
 }
 
-func printList(a *app.App, agent string, list []checkpoint.Checkpoint) error {
-	if len(list) == 0 {
-		fmt.Fprintf(a.Streams.Out, "%s has no checkpoints yet\n", agent)
-		return nil
-	}
-	width := 0
-	if a.Streams.OutTTY {
-		width, _ = a.Streams.Size()
-	}
-	table := term.NewTable("#", "TURN", "WHEN", "COMMIT", "FILES", "WHY")
-	for _, c := range list {
-		why := string(c.Cause)
-		if c.Note != "" {
-			why += ": " + term.CleanLine(c.Note)
-		}
-		table.Row(fmt.Sprint(c.ID), fmt.Sprint(c.Turn), c.Time.Local().Format("Jan 02 15:04:05"),
-			a.Theme.Dim.Render(short(c.Commit)), fmt.Sprint(c.Files), why)
-	}
-	return table.Write(a.Streams.Out, a.Theme, width)
+// A chain is an open store, with what its commands say about it.
+type chain struct {
+	*checkpoint.Store
+	root      string // the worktree
+	run       string // of an agent's chain
+	agent     string
+	recovered *checkpoint.RestoreReport // what opening it, or a command, finished of an interrupted restore
+	bar       *term.Progress
 }
 
-// diffJSON is what `diff --json` prints.
-type diffJSON struct {
-	From    checkpoint.Checkpoint `json:"from"`
-	To      checkpoint.Checkpoint `json:"to"`
-	Changes []checkpoint.Change   `json:"changes"`
-}
-
-func newDiff(a *app.App) *cobra.Command {
-	var run string
-	var stat, asJSON bool
-	cmd := &cobra.Command{
-		Use:   "diff <agent> [from] [to]",
-		Short: "What changed between two checkpoints, or since one",
-		Long: "Compare two checkpoints of an agent. Name them as #7 or 7 (its number), turn:3 or\n" +
-			"a commit. With one, it is compared with the files as they are now; with none, the\n" +
-			"newest is compared with the one before it.",
-		Args: app.Args(1, 3, "an agent and up to two checkpoints"),
-		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			store, _, err := open(ctx, a, run, args[0])
-			if err != nil {
-				return err
-			}
-			from, to, err := ends(ctx, store, args[1:])
-			if err != nil {
-				return err
-			}
-			switch {
-			case asJSON:
-				changes, err := store.Diff(ctx, from, to)
-				if err != nil {
-					return err
-				}
-				return a.PrintJSON(diffJSON{From: from, To: to, Changes: changes})
-			case stat:
-				changes, err := store.Diff(ctx, from, to)
-				if err != nil {
-					return err
-				}
-				printStat(a, changes)
-				return nil
-			}
-			return store.Patch(ctx, newPainter(a), from, to)
-		}),
-	}
-	f := cmd.Flags()
-	f.StringVar(&run, "run", "", "the run (default: the living one)")
-	f.BoolVar(&stat, "stat", false, "only the files and how much they changed")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
-}
-
-// ends finds the two sides of a diff.
-func ends(ctx context.Context, store *checkpoint.Store, specs []string) (from, to checkpoint.Checkpoint, err error) {
-	switch len(specs) {
-	case 0:
-		list, err := store.List(ctx)
+// open opens the chain that the scope is about. Whoever calls it must call done.
+func (s *scope) open(ctx context.Context) (c *chain, done func(), err error) {
+	if s.agent != "" {
+		run, err := s.app.Run(s.run)
 		if err != nil {
-			return from, to, err
+			return nil, nil, err
 		}
-		if len(list) < 2 {
-			return from, to, app.Usage("there are fewer than two checkpoints to compare")
-		}
-		return list[1], list[0], nil
-	case 1:
-		if from, err = store.Find(ctx, specs[0]); err != nil {
-			return from, to, err
-		}
-		to, err = store.Worktree(ctx)
-		return from, to, err
+		return openAgent(ctx, s.app, run, s.agent)
 	}
-	if from, err = store.Find(ctx, specs[0]); err != nil {
-		return from, to, err
+	if s.run != "" {
+		return nil, nil, app.Usage("--run is about an agent: name it with --agent")
 	}
-	to, err = store.Find(ctx, specs[1])
-	return from, to, err
+	opts := checkpoint.Options{Worktree: s.app.Dir}
+	repo, err := state.FindRepo(s.app.Dir)
+	switch {
+	case err == nil:
+		opts.CacheDir = filepath.Join(s.app.Layout.Repo(repo).Path, "checkpoints")
+		if err := os.MkdirAll(opts.CacheDir, 0o700); err != nil {
+			return nil, nil, fmt.Errorf("making the cache folder: %w", err)
+		}
+	case !errors.Is(err, state.ErrNoRepo):
+		return nil, nil, err
+	}
+	if opts.Ref, err = checkpoint.HandRef(s.app.Dir); err != nil {
+		return nil, nil, err
+	}
+	return openStore(ctx, s.app, &chain{root: repo.Root}, opts)
 }
 
-func printStat(a *app.App, changes []checkpoint.Change) {
-	t := a.Theme
-	table := term.NewTable("FILE", "CHANGE", "+", "-")
-	added, deleted := 0, 0
-	for _, c := range changes {
-		plus, minus := fmt.Sprint(c.Additions), fmt.Sprint(c.Deletions)
-		if c.Binary {
-			plus, minus = "bin", "bin"
-		}
-		table.Row(term.CleanLine(c.Path), string(c.Kind), t.Good.Render(plus), t.Bad.Render(minus))
-		added, deleted = added+c.Additions, deleted+c.Deletions
-	}
-	if len(changes) > 0 {
-		_ = table.Write(a.Streams.Out, t, 0)
-	}
-	fmt.Fprintf(a.Streams.Out, "%d files, %d lines added, %d deleted\n", len(changes), added, deleted)
-}
-
-// open finds a run and opens the chain of one of its agents.
-func open(ctx context.Context, a *app.App, runName, agent string) (*checkpoint.Store, orchestrator.Run, error) {
-	run, err := a.Run(runName)
-	if err != nil {
-		return nil, run, err
-	}
-	store, err := openChain(ctx, a, run, agent)
-	return store, run, err
-}
-
-func openChain(ctx context.Context, a *app.App, run orchestrator.Run, agent string) (*checkpoint.Store, error) {
+// openAgent opens the chain of an agent of a run.
+func openAgent(ctx context.Context, a *app.App, run orchestrator.Run, agent string) (*chain, func(), error) {
 	dir, err := app.Agent(run, agent)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	workDir, err := workDirOf(run, dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return checkpoint.Open(ctx, checkpoint.Options{
-		Worktree: workDir, Ref: orchestrator.CheckpointRef(run.Name, agent), CacheDir: dir.Path, Now: a.Now,
+	return openStore(ctx, a, &chain{root: workDir, run: run.Name, agent: agent}, checkpoint.Options{
+		Worktree: workDir, Ref: orchestrator.CheckpointRef(run.Name, agent), CacheDir: dir.Path,
 	})
+}
+
+func openStore(ctx context.Context, a *app.App, c *chain, opts checkpoint.Options) (*chain, func(), error) {
+	c.bar = term.NewProgress(a.Streams, a.Theme, a.Now)
+	opts.Now = a.Now
+	opts.Progress = func(p checkpoint.Progress) { c.bar.Show(p.What, p.Done, p.Total) }
+	opts.Recovered = func(r checkpoint.RestoreReport) { c.recovered = &r }
+	store, err := checkpoint.Open(ctx, opts)
+	if errors.Is(err, state.ErrNoRepo) {
+		_, err = a.Repo() // with its hint
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Store = store
+	return c, func() {
+		c.bar.Done()
+		_ = store.Close() // it writes a cache; without it the next command is slower
+	}, nil
 }
 
 func workDirOf(run orchestrator.Run, dir state.AgentDir) (string, error) {
@@ -206,6 +140,23 @@ func workDirOf(run orchestrator.Run, dir state.AgentDir) (string, error) {
 		}
 	}
 	return orchestrator.WorkDir(run.Dir, run.Root, recipes.Agent{Name: dir.Name, Isolation: recipes.IsolationWorktree}), nil
+}
+
+// with makes a RunE that opens the scope's chain first.
+func (s *scope) with(run func(ctx context.Context, c *chain, args []string) error) func(*cobra.Command, []string) error {
+	return s.app.Interruptible(func(ctx context.Context, args []string) error {
+		c, done, err := s.open(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+		err = run(ctx, c, args)
+		c.bar.Done()
+		if c.recovered != nil {
+			fmt.Fprintf(s.app.Streams.Err, "%s %s\n", s.app.Theme.Warn.Render("recovered:"), recoveredText(c.recovered))
+		}
+		return err
+	})
 }
 
 func short(commit string) string { return commit[:min(len(commit), 8)] }

@@ -9,62 +9,132 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"muntin/agent/pty"
 	"muntin/checkpoint"
 	"muntin/cmd/internal/cli/app"
-	"muntin/internal/state"
-	"muntin/internal/term"
 	"muntin/orchestrator"
 )
 
-// restoredJSON is what rollback and undo print with --json.
-type restoredJSON struct {
-	Run    string                   `json:"run"`
-	Agent  string                   `json:"agent"`
-	Report checkpoint.RestoreReport `json:"report"`
+// rollback is what `muntin rollback` was asked for.
+type rollback struct {
+	scope
+	dry, files, conversation, both bool
 }
 
 // NewRollback makes `muntin rollback`.
 func NewRollback(a *app.App) *cobra.Command {
-	var run string
-	var dry, asJSON bool
+	o := &rollback{scope: scope{app: a}}
 	cmd := &cobra.Command{
 		Use:   "rollback <agent> <turn>",
 		Short: "Bring an agent's files back to how they were after a turn",
 		Long: "Bring the files of an agent's worktree back to the checkpoint of a turn; turn 0 is\n" +
-			"the state before the first. Any other checkpoint is named as #7 or by its commit.\n" +
-			"The present state is saved first, so `muntin undo` takes the rollback back. Ignored\n" +
-			"files are not touched. An agent that is working is left alone.",
+			"the state before the first. Any other checkpoint is named as #7, by its commit or\n" +
+			"its label. The present state is saved first, so `muntin undo` takes the rollback\n" +
+			"back. Ignored files are not touched. An agent that is working is left alone.\n\n" +
+			"--conversation goes back to that turn in the conversation of a built-in agent\n" +
+			"instead, and --both in both. The agent must not be running: it reads its\n" +
+			"conversation when it starts.",
 		Args: app.Args(2, 2, "an agent and a turn"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			store, r, err := open(ctx, a, run, args[0])
-			if err != nil {
-				return err
-			}
-			target, err := store.Find(ctx, turnSpec(args[1]))
-			if err != nil {
-				return err
-			}
-			if dry {
-				return preview(ctx, a, store, target)
-			}
-			if err := atRest(ctx, r.Dir.Agent(args[0])); err != nil {
-				return err
-			}
-			report, err := store.Restore(ctx, target)
-			if err != nil {
-				return err
-			}
-			return restored{
-				run: r.Name, agent: args[0], to: fmt.Sprintf("turn %d (checkpoint #%d)", target.Turn, target.ID), report: report,
-			}.tell(a, asJSON)
+			o.agent = args[0]
+			return o.do(ctx, turnSpec(args[1]))
 		}),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return o.completeAgent(cmd, args, word)
+			}
+			o.agent = args[0]
+			return o.turns(cmd.Context()), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&run, "run", "", "the run (default: the living one)")
-	f.BoolVarP(&dry, "dry-run", "n", false, "only show what would change")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.StringVar(&o.run, "run", "", "the run (default: the living one)")
+	f.BoolVarP(&o.dry, "dry-run", "n", false, "only show what would change")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.BoolVar(&o.files, "files", false, "the files (the default)")
+	f.BoolVar(&o.conversation, "conversation", false, "the conversation, not the files")
+	f.BoolVar(&o.both, "both", false, "the files and the conversation")
+	cmd.MarkFlagsMutuallyExclusive("files", "conversation", "both")
 	return cmd
+}
+
+// turns completes the turns that can be gone back to.
+func (o *rollback) turns(ctx context.Context) []cobra.Completion {
+	c, done, err := o.open(ctx)
+	if err != nil {
+		return nil
+	}
+	defer done()
+	list, _ := c.List(ctx)
+	var all []cobra.Completion
+	for _, p := range list {
+		if p.Cause == checkpoint.CauseTurn || p.Cause == checkpoint.CauseStart {
+			all = append(all, cobra.CompletionWithDesc(fmt.Sprint(p.Turn), when(o.app.Now(), p.Time)+" "+whyOf(o.app, p)))
+		}
+	}
+	return all
+}
+
+func (o *rollback) do(ctx context.Context, spec string) error {
+	a := o.app
+	run, err := a.Run(o.run)
+	if err != nil {
+		return err
+	}
+	c, done, err := openAgent(ctx, a, run, o.agent)
+	if err != nil {
+		return err
+	}
+	defer done()
+	target, err := c.Find(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if o.dry {
+		plan, err := c.Plan(ctx, target)
+		if err != nil {
+			return err
+		}
+		return preview(ctx, &o.scope, plan)
+	}
+	var talk *conversation
+	if o.conversation || o.both {
+		if talk, err = openConversation(a, run, o.agent, target); err != nil {
+			return err
+		}
+		defer talk.close()
+		if err := talk.move(); err != nil {
+			return err
+		}
+		if !o.both {
+			return talk.tell(a, o.json, run.Name)
+		}
+	}
+	if err := worktreeAtRest(ctx, a, c.root); err != nil {
+		return errors.Join(err, talk.back())
+	}
+	report, err := c.Restore(ctx, target)
+	if err != nil {
+		return errors.Join(o.told(c, "", report, err), talk.back())
+	}
+	r := restored{run: run.Name, agent: o.agent, how: "as they were " + turnText(target), report: report}
+	if talk == nil {
+		return r.tell(a, o.json)
+	}
+	r.moved = &talk.moved
+	if err := r.tell(a, o.json); err != nil || o.json {
+		return err
+	}
+	return talk.tell(a, false, run.Name)
+}
+
+func turnText(c checkpoint.Checkpoint) string {
+	switch c.Cause {
+	case checkpoint.CauseTurn:
+		return fmt.Sprintf("after turn %d (checkpoint #%d)", c.Turn, c.ID)
+	case checkpoint.CauseStart:
+		return fmt.Sprintf("before the first turn (checkpoint #%d)", c.ID)
+	}
+	return fmt.Sprintf("in checkpoint #%d", c.ID)
 }
 
 // turnSpec takes a bare number for a turn.
@@ -75,51 +145,25 @@ func turnSpec(s string) string {
 	return s
 }
 
-func preview(ctx context.Context, a *app.App, store *checkpoint.Store, target checkpoint.Checkpoint) error {
-	now, err := store.Worktree(ctx)
-	if err != nil {
-		return err
-	}
-	changes, err := store.Diff(ctx, now, target)
-	if err != nil {
-		return err
-	}
-	printStat(a, changes)
-	return nil
-}
-
-// atRest makes sure that no turn of the agent is running.
-func atRest(ctx context.Context, dir state.AgentDir) error {
-	client, err := pty.Dial(ctx, dir.Socket)
-	if errors.Is(err, pty.ErrNotRunning) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	status, err := client.Status(ctx)
-	if err != nil {
-		return err
-	}
-	if status.State == pty.AgentWorking {
-		return app.NeedsPerson(app.Hint(fmt.Errorf("%s is working (turn %d): its files would change under it", dir.Name, status.Turn),
-			"wait for the end of the turn, or end it with `muntin send %s --abort`", dir.Name))
-	}
-	return nil
-}
-
 // NewUndo makes `muntin undo`.
-func NewUndo(a *app.App) *cobra.Command {
-	var run string
-	var asJSON bool
+func NewUndo(a *app.App) *cobra.Command { return newAgentStep(a, checkpoint.StepUndo) }
+
+// NewRedo makes `muntin redo`.
+func NewRedo(a *app.App) *cobra.Command { return newAgentStep(a, checkpoint.StepRedo) }
+
+func newAgentStep(a *app.App, step checkpoint.Step) *cobra.Command {
+	s := &scope{app: a}
+	short := "Take the last rollback back"
+	long := "Take back the last rollback, of the agent named or of the whole run. Rollbacks are\ntaken back one at a time; `muntin redo` goes forward again."
+	if step == checkpoint.StepRedo {
+		short = "Take the last undo back"
+		long = "Take back the last undo, of the agent named or of the whole run."
+	}
 	cmd := &cobra.Command{
-		Use:   "undo [agent]",
-		Short: "Take the last rollback back",
-		Long:  "Take back the last rollback, of the agent named or of the whole run. An undo is a\nrollback too: a second undo takes it back.",
-		Args:  app.Args(0, 1, "at most an agent"),
+		Use: string(step) + " [agent]", Short: short, Long: long,
+		Args: app.Args(0, 1, "at most an agent"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			r, err := a.Run(run)
+			r, err := a.Run(s.run)
 			if err != nil {
 				return err
 			}
@@ -129,23 +173,29 @@ func NewUndo(a *app.App) *cobra.Command {
 			} else if agent, err = lastRestored(ctx, a, r); err != nil {
 				return err
 			}
-			store, err := openChain(ctx, a, r, agent)
+			c, done, err := openAgent(ctx, a, r, agent)
 			if err != nil {
 				return err
 			}
-			if err := atRest(ctx, r.Dir.Agent(agent)); err != nil {
+			defer done()
+			if err := worktreeAtRest(ctx, a, c.root); err != nil {
 				return err
 			}
-			report, err := store.Undo(ctx)
-			if err != nil {
-				return err
-			}
-			return restored{run: r.Name, agent: agent, to: "before the rollback", report: report}.tell(a, asJSON)
+			report, err := walkStep(ctx, c, step)
+			return s.told(c, agentStepText(step), report, err)
 		}),
+		ValidArgsFunction: s.completeAgent,
 	}
-	cmd.Flags().StringVar(&run, "run", "", "the run (default: the living one)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&s.run, "run", "", "the run (default: the living one)")
+	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON")
 	return cmd
+}
+
+func agentStepText(step checkpoint.Step) string {
+	if step == checkpoint.StepRedo {
+		return "as before the undo"
+	}
+	return "as before the rollback"
 }
 
 // lastRestored is the agent whose files were rolled back last.
@@ -155,20 +205,21 @@ func lastRestored(ctx context.Context, a *app.App, run orchestrator.Run) (string
 		return "", err
 	}
 	var agent string
-	var when time.Time
+	var latest time.Time
 	for _, name := range names {
-		store, err := openChain(ctx, a, run, name)
+		c, done, err := openAgent(ctx, a, run, name)
 		if err != nil {
 			return "", err
 		}
-		list, err := store.List(ctx)
+		list, err := c.List(ctx)
+		done()
 		if err != nil {
 			return "", err
 		}
-		for _, c := range list {
-			if c.Cause == checkpoint.CauseRestored {
-				if c.Time.After(when) {
-					agent, when = name, c.Time
+		for _, p := range list {
+			if p.Cause == checkpoint.CauseRestored {
+				if p.Time.After(latest) {
+					agent, latest = name, p.Time
 				}
 				break
 			}
@@ -178,25 +229,4 @@ func lastRestored(ctx context.Context, a *app.App, run orchestrator.Run) (string
 		return "", fmt.Errorf("run %s has no rollback to take back", run.Name)
 	}
 	return agent, nil
-}
-
-// restored is what a rollback or an undo did.
-type restored struct {
-	run, agent string
-	to         string // "turn 3 (checkpoint #7)"
-	report     checkpoint.RestoreReport
-}
-
-func (r restored) tell(a *app.App, asJSON bool) error {
-	if asJSON {
-		return a.PrintJSON(restoredJSON{Run: r.run, Agent: r.agent, Report: r.report})
-	}
-	t := a.Theme
-	fmt.Fprintf(a.Streams.Out, "%s the files of %s are as they were %s: %d written, %d deleted\n",
-		t.Good.Render("✓"), t.Strong.Render(r.agent), r.to, len(r.report.Written), len(r.report.Deleted))
-	for _, p := range r.report.Protected {
-		fmt.Fprintf(a.Streams.Out, "  %s %s: %s\n", t.Warn.Render("left alone"), term.CleanLine(p.Path), p.Why)
-	}
-	fmt.Fprintf(a.Streams.Out, "  %s\n", t.Command.Render("muntin undo "+r.agent))
-	return nil
 }

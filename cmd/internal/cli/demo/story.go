@@ -88,7 +88,7 @@ func deeper(o Options, r orchestrator.Run, s orchestrator.State) {
 		{muntin + " attach " + r.Name, "the panes"},
 		{muntin + " logs " + agent, "what an agent did"},
 		{muntin + " checkpoint ls " + agent, "a checkpoint of every turn"},
-		{fmt.Sprintf("%s checkpoint diff %s turn:%d turn:%d", muntin, agent, turn-1, turn), "what the last turn changed"},
+		{fmt.Sprintf("%s checkpoint diff -a %s turn:%d turn:%d", muntin, agent, turn-1, turn), "what the last turn changed"},
 		{fmt.Sprintf("%s rollback %s %d", muntin, agent, turn-1), "take it back; undo takes that back"},
 		{"git log --oneline --graph " + r.Branch, "the merged work"},
 		{muntin + " down " + r.Name, "end it; everything is kept"},

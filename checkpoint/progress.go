@@ -1,0 +1,15 @@
+package checkpoint
+
+// Progress is how far a long call has come.
+type Progress struct {
+	What  string // "restoring", "reading objects", "reading files"
+	Done  int
+	Total int // 0: not known
+}
+
+// progress tells Options.Progress, if there is one.
+func (s *Store) progress(p Progress) {
+	if s.opts.Progress != nil {
+		s.opts.Progress(p)
+	}
+}

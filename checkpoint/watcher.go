@@ -1,0 +1,67 @@
+package checkpoint
+
+import "context"
+
+// maxPartial is how many snapshots in a row may rest on a watcher before one
+// looks everywhere: a watcher does not see writes through memory maps, hard
+// links from outside, or other machines.
+const maxPartial = 20
+
+// maxNews bounds the answers of a watcher that are kept.
+const maxNews = 64
+
+// A Watcher tells a Store which folders of the worktree changed, so that a
+// snapshot looks only there. Package checkpoint/watch has one.
+type Watcher interface {
+	// Add begins to watch a folder (slashes, relative to the worktree, "" for
+	// the worktree itself). It is called before a folder is read, by several
+	// goroutines, and again and again for the same folder. An error says why
+	// the folder is not watched; the next snapshot then looks everywhere.
+	Add(dir string) error
+	// Changed returns the folders that changed since the last call, true for
+	// those with everything below them. It includes all that happened before
+	// the call. An error says that changes may be missing; the next snapshot then
+	// looks everywhere. Names of files may be among the folders.
+	Changed(ctx context.Context) (map[string]bool, error)
+}
+
+// An answer is what the watcher said once.
+type answer struct {
+	dirs map[string]bool
+	err  error
+}
+
+// drain takes the watcher's news. They are kept until a snapshot that knows
+// them is the base of the next one.
+func (s *Store) drain(ctx context.Context) error {
+	dirs, err := s.opts.Watcher.Changed(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.answers++
+	if len(s.news) >= maxNews {
+		s.news = s.news[:copy(s.news, s.news[maxNews/2:])]
+	}
+	s.news = append(s.news, answer{dirs: dirs, err: err})
+	return nil
+}
+
+// dirtySince gathers what changed since a snapshot that had seen some answers.
+// ok is false if that is not known.
+func (s *Store) dirtySince(seen int) (dirs map[string]bool, ok bool) {
+	first := s.answers - len(s.news)
+	if seen < first {
+		return nil, false
+	}
+	s.news = s.news[seen-first:]
+	dirs = map[string]bool{}
+	for _, a := range s.news {
+		if a.err != nil {
+			return nil, false
+		}
+		for dir, deep := range a.dirs {
+			dirs[dir] = dirs[dir] || deep
+		}
+	}
+	return dirs, true
+}
