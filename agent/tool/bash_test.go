@@ -80,6 +80,10 @@ func TestBashLongOutputIsSpilled(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(b), "1\n2\n") || strings.Count(string(b), "\n") != 5000 {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
+	e.must("bash", args{"command": "seq 1 5000"})
+	if kept, err := os.ReadDir(e.spill); err != nil || len(kept) != 1 {
+		t.Errorf("the same output is kept %d times, %v", len(kept), err)
+	}
 }
 
 func TestBashLongLine(t *testing.T) {

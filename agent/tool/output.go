@@ -3,9 +3,11 @@ package tool
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +38,7 @@ type output struct {
 	partial  bool // the last byte is no newline
 	lineLen  int  // bytes of the last line
 	file     *os.File
+	digest   hash.Hash // of what is in the file
 	written  int64
 	spillErr error
 	half     []byte // the start of a character whose end has not come, for tee
@@ -128,6 +131,7 @@ func (o *output) startSpill() {
 	}
 	path := filepath.Join(o.dir, "bash-"+hex.EncodeToString(name)+".log")
 	o.file, o.spillErr = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	o.digest = sha256.New()
 	if o.spillErr == nil {
 		o.spill(o.tail)
 	}
@@ -143,6 +147,7 @@ func (o *output) spill(p []byte) {
 	}
 	n, err := o.file.Write(p)
 	o.written += int64(n)
+	o.digest.Write(p[:n])
 	if err != nil {
 		o.spillErr = plainError(err)
 	}
@@ -157,10 +162,20 @@ func (o *output) close() shown {
 		if err := o.file.Close(); err != nil && o.spillErr == nil {
 			o.spillErr = plainError(err)
 		}
-		s.path = o.file.Name()
+		s.path = o.named()
 	}
 	s.err = o.spillErr
 	return s
+}
+
+// named gives the file the name of its content, so that the same output is kept
+// once. A file that cannot be renamed keeps the name it has.
+func (o *output) named() string {
+	path := filepath.Join(o.dir, "bash-"+hex.EncodeToString(o.digest.Sum(nil)[:16])+".log")
+	if err := os.Rename(o.file.Name(), path); err != nil {
+		return o.file.Name()
+	}
+	return path
 }
 
 // shown is an output as the model gets it.
