@@ -10,7 +10,7 @@ import (
 )
 
 // errBusy is the answer to a prompt that comes during a run.
-var errBusy = errors.New("Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.") //nolint:revive,staticcheck // as Pi says it
+const errBusy = said("Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.")
 
 // a message is the part of a command that is for the model.
 type message struct {
@@ -251,3 +251,8 @@ func (s *Server) endCommands() {
 		cancel()
 	}
 }
+
+// A said is an error in the words that Pi has for it, which its clients may look for.
+type said string
+
+func (s said) Error() string { return string(s) }

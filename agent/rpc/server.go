@@ -202,7 +202,7 @@ func (s *Server) line(ctx context.Context, line []byte) {
 		Type string          `json:"type"`
 	}
 	if err := json.Unmarshal(line, &head); err != nil {
-		s.out.write(refusal(head.ID, "parse", fmt.Errorf("Failed to parse command: %w", err))) //nolint:staticcheck // as Pi says it
+		s.out.write(refusal(head.ID, "parse", said(fmt.Sprintf("Failed to parse command: %v", err))))
 		return
 	}
 	c := command{id: head.ID, name: head.Type, raw: line}
@@ -211,7 +211,7 @@ func (s *Server) line(ctx context.Context, line []byte) {
 	}
 	do, ok := verbs()[c.name]
 	if !ok {
-		s.out.write(refusal(c.id, c.name, fmt.Errorf("Unknown command: %s", c.name))) //nolint:staticcheck // as Pi says it
+		s.out.write(refusal(c.id, c.name, said(fmt.Sprintf("Unknown command: %s", c.name))))
 		return
 	}
 	a := do(s, ctx, c)

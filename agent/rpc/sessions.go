@@ -94,7 +94,7 @@ func (s *Server) fork(ctx context.Context, c command) answer {
 		return answer{err: err}
 	}
 	if e.Message == nil || e.Message.Role != llm.RoleUser {
-		return answer{err: errors.New("Invalid entry ID for forking")} //nolint:staticcheck // as Pi says it
+		return answer{err: said("Invalid entry ID for forking")}
 	}
 	parent := ""
 	if e.ParentID != nil {
@@ -107,7 +107,7 @@ func (s *Server) fork(ctx context.Context, c command) answer {
 func (s *Server) clone(ctx context.Context, _ command) answer {
 	leaf := s.current().Session().Leaf()
 	if leaf == "" {
-		return answer{err: errors.New("Cannot clone session: no current entry selected")} //nolint:staticcheck // as Pi says it
+		return answer{err: said("Cannot clone session: no current entry selected")}
 	}
 	err := s.forkAt(ctx, leaf)
 	return answer{data: object{"cancelled": false}, err: err}
@@ -158,12 +158,12 @@ func (s *Server) getEntries(_ context.Context, c command) answer {
 	since := ""
 	if p.Since != nil {
 		if since = *p.Since; since == "" {
-			return answer{err: errors.New("Entry not found: ")} //nolint:staticcheck // as Pi says it
+			return answer{err: said("Entry not found: ")}
 		}
 	}
 	lines, leaf, err := s.current().Session().Lines(since)
 	if errors.Is(err, session.ErrNoEntry) {
-		err = fmt.Errorf("Entry not found: %s", since) //nolint:staticcheck // as Pi says it
+		err = said(fmt.Sprintf("Entry not found: %s", since))
 	}
 	return answer{data: object{"entries": lines, "leafId": orNull(leaf)}, err: err}
 }
@@ -236,7 +236,7 @@ func (s *Server) setName(_ context.Context, c command) answer {
 	}
 	name := strings.TrimSpace(p.Name)
 	if name == "" {
-		return answer{err: errors.New("Session name cannot be empty")} //nolint:staticcheck // as Pi says it
+		return answer{err: said("Session name cannot be empty")}
 	}
 	return answer{err: s.current().Rename(name)}
 }

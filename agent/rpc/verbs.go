@@ -89,7 +89,7 @@ func (s *Server) setModel(ctx context.Context, c command) answer {
 	}
 	m, err := s.opts.OpenModel(ctx, p.Provider+"/"+p.ModelID)
 	if err != nil {
-		return answer{err: fmt.Errorf("Model not found: %s/%s: %w", p.Provider, p.ModelID, err)} //nolint:staticcheck // as Pi says it
+		return answer{err: said(fmt.Sprintf("Model not found: %s/%s: %v", p.Provider, p.ModelID, err))}
 	}
 	return answer{data: known(m), err: s.current().SetModel(m)}
 }
