@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -130,7 +132,25 @@ func (p tmuxPane) shows(want string) {
 
 func (p tmuxPane) is(format, want string) {
 	p.s.t.Helper()
-	p.until(format+" is "+want, func() bool { return p.format(format) == want })
+	p.until(format+" is "+want, func() bool {
+		got := p.format(format + "/#{pid}/#{pane_dead}")
+		value, server, _ := strings.Cut(got, "/")
+		if pid, dead := strings.CutSuffix(server, "/1"); dead && value != want {
+			p.s.nudge(pid)
+		}
+		return value == want
+	})
+}
+
+// nudge makes a server wait for its children once more: tmux 3.3a misses the end
+// of one at times, and then never tells how it ended.
+func (s *tmuxServer) nudge(pid string) {
+	s.t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		s.t.Fatalf("the server's pid is %q", pid)
+	}
+	_ = syscall.Kill(n, syscall.SIGCHLD)
 }
 
 func sh(script string) []string { return []string{"/bin/sh", "-c", script} }
