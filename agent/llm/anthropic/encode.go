@@ -172,37 +172,16 @@ func (c *Client) markCache(b *body, retention llm.Retention) {
 
 func (c *Client) messages(req llm.Request) []message {
 	out := []message{}
-	add := func(role string, blocks []block) {
-		if len(blocks) == 0 {
-			return
-		}
-		if n := len(out); n > 0 && out[n-1].Role == role {
-			out[n-1].Content = append(out[n-1].Content, blocks...)
-			return
-		}
-		out = append(out, message{Role: role, Content: blocks})
-	}
-	var late []block // images that an error result may not hold; they follow the results
-	for _, m := range llm.Convert(req.Messages, llm.Target{
+	for _, s := range wire.Sides(llm.Convert(req.Messages, llm.Target{
 		API: API, Provider: c.wire.Endpoint().Provider, Model: req.Model,
 		NoImages: !c.o.Model.TakesImages(), Images: c.o.Model.InputLimits.Images, IDs: llm.IDRule{Word: true, Max: 64},
-	}) {
-		if m.Role != llm.RoleTool {
-			add("user", late)
-			late = nil
+	}), wire.Pieces[block]{User: shown, Model: c.assistant, Result: toolResult}) {
+		role := "user"
+		if s.Model {
+			role = "assistant"
 		}
-		switch m.Role {
-		case llm.RoleUser:
-			add("user", shown(m.Content))
-		case llm.RoleAssistant:
-			add("assistant", c.assistant(m))
-		case llm.RoleTool:
-			result, images := toolResult(m)
-			add("user", []block{result})
-			late = append(late, images...)
-		}
+		out = append(out, message{Role: role, Content: s.Pieces})
 	}
-	add("user", late)
 	return out
 }
 

@@ -113,46 +113,32 @@ func (c *Client) thinking(want llm.Level) *thinkingConfig {
 
 func (c *Client) contents(req llm.Request) []content {
 	out := []content{}
-	add := func(role string, parts []part) {
-		if len(parts) == 0 {
-			return
-		}
-		if n := len(out); n > 0 && out[n-1].Role == role {
-			out[n-1].Parts = append(out[n-1].Parts, parts...)
-			return
-		}
-		out = append(out, content{Role: role, Parts: parts})
-	}
-	var late []part // images of tool results: they follow the last of the results
-	for _, m := range llm.Convert(req.Messages, llm.Target{
+	for _, s := range wire.Sides(llm.Convert(req.Messages, llm.Target{
 		API: c.o.API, Provider: c.wire.Endpoint().Provider, Model: req.Model,
 		NoImages: !c.o.Model.TakesImages(), Images: c.o.Model.InputLimits.Images,
-	}) {
-		if m.Role != llm.RoleTool {
-			add("user", late)
-			late = nil
+	}), wire.Pieces[part]{User: shown, Model: c.assistant, Result: response}) {
+		role := "user"
+		if s.Model {
+			role = "model"
 		}
-		switch m.Role {
-		case llm.RoleUser:
-			add("user", shown(m.Content))
-		case llm.RoleAssistant:
-			add("model", c.assistant(m))
-		case llm.RoleTool:
-			text := m.Text()
-			for _, p := range shown(m.Content) {
-				if p.Data != nil {
-					late = append(late, p)
-				}
-			}
-			field := "output"
-			if m.IsError {
-				field = "error"
-			}
-			add("user", []part{{Response: &functionResponse{Name: m.ToolName, Response: map[string]string{field: text}}}})
+		out = append(out, content{Role: role, Parts: s.Pieces})
+	}
+	return out
+}
+
+// response answers a call; its pictures cannot be in it.
+func response(m llm.Message) (part, []part) {
+	var late []part
+	for _, p := range shown(m.Content) {
+		if p.Data != nil {
+			late = append(late, p)
 		}
 	}
-	add("user", late)
-	return out
+	field := "output"
+	if m.IsError {
+		field = "error"
+	}
+	return part{Response: &functionResponse{Name: m.ToolName, Response: map[string]string{field: m.Text()}}}, late
 }
 
 func shown(blocks []llm.Block) []part {
