@@ -85,8 +85,10 @@ func (t findTool) Run(ctx context.Context, args json.RawMessage, _ func(agent.To
 	if err != nil {
 		return agent.ToolResult{}, err
 	}
+	lines, more := firstOf(found, limit)
 	return listing{
-		lines: found, limit: limit, none: "No files found matching pattern", what: "results", advice: ", or refine pattern",
+		lines: lines, found: len(lines), more: more, limit: limit,
+		none: "No files found matching pattern", what: "results", advice: ", or refine pattern",
 	}.result(), nil
 }
 
@@ -148,7 +150,8 @@ func (t lsTool) Run(ctx context.Context, args json.RawMessage, _ func(agent.Tool
 		}
 		names = append(names, name)
 	}
-	return listing{lines: names, limit: limit, none: "(empty directory)", what: "entries"}.result(), nil
+	lines, more := firstOf(names, limit)
+	return listing{lines: lines, found: len(lines), more: more, limit: limit, none: "(empty directory)", what: "entries"}.result(), nil
 }
 
 // limitOf is the caller's limit, or the usual one.
@@ -162,28 +165,32 @@ func limitOf(n *number, usual int) (int, error) {
 	return int(min(*n, 1e6)), nil
 }
 
-// A listing turns lines into a result within the limits. One line over the limit
-// shows that there is more.
+// firstOf cuts lines to the limit and tells whether there were more.
+func firstOf(lines []string, limit int) (first []string, more bool) {
+	return lines[:min(len(lines), limit)], len(lines) > limit
+}
+
+// A listing turns what a search found into a result within the limits.
 type listing struct {
 	lines  []string
+	found  int  // results, matches, entries; lines may hold others beside them
+	more   bool // than the limit
 	limit  int
-	none   string // said when there are no lines
+	none   string // said when nothing was found
 	what   string // results, matches, entries
 	advice string
 	notes  []string // more to say
 }
 
 func (l listing) result() agent.ToolResult {
-	if len(l.lines) == 0 {
+	if l.found == 0 {
 		return textResult(l.none, searchDetails{})
 	}
-	details, notes := searchDetails{}, []string(nil)
-	if len(l.lines) > l.limit {
-		l.lines = l.lines[:l.limit]
+	details, notes := searchDetails{Results: l.found}, []string(nil)
+	if l.more {
 		details.LimitReached = l.limit
 		notes = append(notes, fmt.Sprintf("%d %s limit reached. Use limit=%d for more%s", l.limit, l.what, 2*l.limit, l.advice))
 	}
-	details.Results = len(l.lines)
 	text, cut := headOf(l.lines)
 	if cut.Truncated {
 		details.Truncation = &cut

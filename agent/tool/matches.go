@@ -92,22 +92,12 @@ func (m *matches) cut(line []byte) string {
 }
 
 func (m *matches) result() agent.ToolResult {
-	if m.found == 0 {
-		return textResult("No matches found", searchDetails{})
-	}
-	var notes []string
-	details := searchDetails{Results: m.found}
-	if m.more {
-		details.LimitReached = m.limit
-		notes = append(notes, fmt.Sprintf("%d matches limit reached. Use limit=%d for more, or refine pattern", m.limit, 2*m.limit))
-	}
-	text, cut := headOf(m.lines)
-	if cut.Truncated {
-		details.Truncation = &cut
-		notes = append(notes, size(MaxBytes)+" limit reached")
+	l := listing{
+		lines: m.lines, found: m.found, more: m.more, limit: m.limit,
+		none: "No matches found", what: "matches", advice: ", or refine pattern",
 	}
 	if m.long {
-		notes = append(notes, fmt.Sprintf("Some lines truncated to %d chars. Use read tool to see full lines", grepLine))
+		l.notes = append(l.notes, fmt.Sprintf("Some lines truncated to %d chars. Use read tool to see full lines", grepLine))
 	}
-	return textResult(withNotes(text, notes), details)
+	return l.result()
 }
