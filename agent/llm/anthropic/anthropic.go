@@ -10,7 +10,6 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"strings"
@@ -65,15 +64,10 @@ func parseQuirks(compat json.RawMessage) (Quirks, error) {
 		Tools *bool `json:"supportsCacheControlOnTools"`
 		Long  *bool `json:"supportsLongCacheRetention"`
 	}{}
-	if len(compat) > 0 {
-		for _, into := range []any{&q, &defaultTrue} {
-			if err := json.Unmarshal(compat, into); err != nil {
-				return q, fmt.Errorf("reading the compat object of the model: %w", err)
-			}
-		}
+	if err := wire.ReadCompat(compat, &q, &defaultTrue); err != nil {
+		return q, err
 	}
-	isFalse := func(b *bool) bool { return b != nil && !*b }
-	q.NoEagerInput, q.NoToolCache, q.NoLongCache = isFalse(defaultTrue.Eager), isFalse(defaultTrue.Tools), isFalse(defaultTrue.Long)
+	q.NoEagerInput, q.NoToolCache, q.NoLongCache = wire.IsFalse(defaultTrue.Eager), wire.IsFalse(defaultTrue.Tools), wire.IsFalse(defaultTrue.Long)
 	if q.ThinkingBetas == nil {
 		q.ThinkingBetas = &[]string{"interleaved-thinking-2025-05-14"}
 	}

@@ -193,10 +193,5 @@ func parseQuirks(m llm.Model) (Quirks, error) {
 			break
 		}
 	}
-	if len(m.Compat) > 0 {
-		if err := json.Unmarshal(m.Compat, &q); err != nil {
-			return q, fmt.Errorf("reading the compat object of the model: %w", err)
-		}
-	}
-	return q, nil
+	return q, wire.ReadCompat(m.Compat, &q)
 }

@@ -8,7 +8,6 @@ package google
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -65,11 +64,7 @@ func New(o Options) *Client {
 	c := &Client{o: o, wire: wire.NewClient(o.Endpoint, o.HTTPClient, wire.Dialect{
 		API: o.API, Provider: "google", BaseURL: DefaultBaseURL, KeyHeader: "X-Goog-Api-Key",
 	})}
-	if len(o.Model.Compat) > 0 {
-		if err := json.Unmarshal(o.Model.Compat, &c.quirks); err != nil {
-			c.wrong = fmt.Errorf("reading the compat object of the model: %w", err)
-		}
-	}
+	c.wrong = wire.ReadCompat(o.Model.Compat, &c.quirks)
 	return c
 }
 

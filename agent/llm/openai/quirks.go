@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"muntin/agent/llm"
+	"muntin/agent/llm/internal/wire"
 )
 
 // Quirks say how a server differs from what most compatible servers take: a
@@ -65,16 +66,11 @@ func parseQuirks(compat json.RawMessage) (Quirks, error) {
 		Effort *bool `json:"supportsReasoningEffort"`
 		Long   *bool `json:"supportsLongCacheRetention"`
 	}{}
-	if len(compat) > 0 {
-		for _, into := range []any{&q, &defaultTrue} {
-			if err := json.Unmarshal(compat, into); err != nil {
-				return q, fmt.Errorf("reading the compat object of the model: %w", err)
-			}
-		}
+	if err := wire.ReadCompat(compat, &q, &defaultTrue); err != nil {
+		return q, err
 	}
-	isFalse := func(b *bool) bool { return b != nil && !*b }
-	q.NoUsage, q.NoFinishReason = isFalse(defaultTrue.Usage), isFalse(defaultTrue.Finish)
-	q.NoEffort, q.NoLongCache = isFalse(defaultTrue.Effort), isFalse(defaultTrue.Long)
+	q.NoUsage, q.NoFinishReason = wire.IsFalse(defaultTrue.Usage), wire.IsFalse(defaultTrue.Finish)
+	q.NoEffort, q.NoLongCache = wire.IsFalse(defaultTrue.Effort), wire.IsFalse(defaultTrue.Long)
 	if q.MaxTokensField == "" {
 		q.MaxTokensField = "max_tokens"
 	}

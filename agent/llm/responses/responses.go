@@ -9,7 +9,6 @@ package responses
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 
@@ -54,15 +53,10 @@ func parseQuirks(compat json.RawMessage) (Quirks, error) {
 		Effort *bool `json:"supportsReasoningEffort"`
 		Max    *bool `json:"supportsMaxOutputTokens"`
 	}{}
-	if len(compat) > 0 {
-		for _, into := range []any{&q, &defaultTrue} {
-			if err := json.Unmarshal(compat, into); err != nil {
-				return q, fmt.Errorf("reading the compat object of the model: %w", err)
-			}
-		}
+	if err := wire.ReadCompat(compat, &q, &defaultTrue); err != nil {
+		return q, err
 	}
-	isFalse := func(b *bool) bool { return b != nil && !*b }
-	q.NoLongCache, q.NoEffort, q.NoMaxTokens = isFalse(defaultTrue.Long), isFalse(defaultTrue.Effort), isFalse(defaultTrue.Max)
+	q.NoLongCache, q.NoEffort, q.NoMaxTokens = wire.IsFalse(defaultTrue.Long), wire.IsFalse(defaultTrue.Effort), wire.IsFalse(defaultTrue.Max)
 	return q, nil
 }
 
