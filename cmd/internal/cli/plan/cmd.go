@@ -3,18 +3,20 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"muntin/cmd/internal/cli/app"
+	"muntin/internal/durable"
+	"muntin/internal/proc"
 	"muntin/internal/state"
 	"muntin/internal/term"
 	"muntin/orchestrator"
@@ -142,28 +144,20 @@ func newEdit(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			argv := strings.Fields(firstOf(a.Getenv("VISUAL"), a.Getenv("EDITOR"), "vi"))
+			argv := strings.Fields(cmp.Or(strings.TrimSpace(a.Getenv("VISUAL")), strings.TrimSpace(a.Getenv("EDITOR")), "vi"))
 			if _, err := os.Stat(p.File.Path); errors.Is(err, fs.ErrNotExist) {
-				if err := os.WriteFile(p.File.Path, []byte("---\nstatus: draft\n---\n\n# Plan\n"), 0o644); err != nil {
+				if err := durable.WriteFile(p.File.Path, []byte("---\nstatus: draft\n---\n\n# Plan\n"), 0o644); err != nil {
 					return fmt.Errorf("making the plan: %w", err)
 				}
 			}
-			// The editor is the person's own, on the person's terminal.
-			cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], p.File.Path)...)
-			cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = a.Streams.In, a.Streams.Out, a.Streams.Err, a.Environ
-			if err := cmd.Run(); err != nil {
+			_, err = proc.Run(ctx, proc.Spec{ // the person's own program, on the person's terminal
+				Argv: append(argv, p.File.Path), Env: a.Environ, Terminal: true,
+				Stdin: a.Streams.In, Stdout: a.Streams.Out, Stderr: a.Streams.Err,
+			})
+			if err != nil {
 				return app.Hint(fmt.Errorf("editing %s with %s: %w", p.File.Path, argv[0], err), "set $EDITOR to the editor you like")
 			}
 			return nil
 		}),
 	}
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if strings.TrimSpace(w) != "" {
-			return w
-		}
-	}
-	return ""
 }
