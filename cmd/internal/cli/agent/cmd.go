@@ -190,7 +190,7 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 			return fmt.Errorf("reaching the pane's supervisor: %w", err)
 		}
 		defer client.Close()
-		link, err := newLink(ctx, client)
+		link, err := newLink(ctx, client, a.Now)
 		if err != nil {
 			return err
 		}
