@@ -20,6 +20,7 @@ var mayImport = []struct {
 	may []string
 }{
 	{"internal/...", nil},
+	{"internal/trust", []string{"internal/durable", "internal/state"}},
 	{"agent/llm", nil},
 	{"agent/llm/...", []string{"agent/llm"}},
 	{"tmux/...", []string{"tmux/...", "internal/..."}},
