@@ -15,6 +15,9 @@ import (
 // ErrNotFound says that there is no recipe of the name asked for.
 var ErrNotFound = errors.New("no such recipe")
 
+// Trust tells whether the user has said that what lies in a folder may be used.
+type Trust func(dir string) (bool, error)
+
 // An Info is a line in the list of recipes.
 type Info struct {
 	Name        string `json:"name"`
@@ -24,6 +27,14 @@ type Info struct {
 // Load reads the recipe in the file at path. Mistakes in it are an *Error; a
 // missing file matches ErrNotFound.
 func Load(path string) (*Recipe, error) {
+	src, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, src)
+}
+
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s does not exist", ErrNotFound, path)
@@ -36,7 +47,7 @@ func Load(path string) (*Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading recipe: %w", err)
 	}
-	return Parse(path, src)
+	return src, nil
 }
 
 // Find reads a built-in recipe by its name, or a file when name has a slash in

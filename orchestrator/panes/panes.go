@@ -132,7 +132,7 @@ func windows(f orchestrator.Fleet) []tmux.WindowSpec {
 	for _, a := range f.Agents {
 		agents = append(agents, pane(a, a.Name))
 	}
-	layout := f.Layout
+	layout := f.Layout.Style
 	if layout == recipes.LayoutAuto || layout == "" {
 		layout = recipes.LayoutTogether
 		if len(agents) > togetherMax || f.Cols < togetherCols {
@@ -150,7 +150,6 @@ func windows(f orchestrator.Fleet) []tmux.WindowSpec {
 			list = append(list, tmux.WindowSpec{Name: a.Title, Panes: []tmux.PaneSpec{a}})
 		}
 		return list
-	case recipes.LayoutAuto:
 	}
 	return []tmux.WindowSpec{
 		{Name: "board", Panes: []tmux.PaneSpec{board}},
