@@ -40,7 +40,7 @@ func (d *decoder) fields(t reflect.Type) []field {
 func (d *decoder) recipe(root *tree.Node, o Options) *Recipe {
 	r := &Recipe{}
 	v := reflect.ValueOf(r).Elem()
-	setDefaults(v)
+	v.Set(withDefaults(v.Type()))
 	params := tree.Node{Kind: tree.Map, At: root.At}
 	rest := tree.Node{Kind: tree.Map, At: root.At}
 	for _, pair := range root.Pairs {
@@ -61,14 +61,14 @@ func (d *decoder) recipe(root *tree.Node, o Options) *Recipe {
 func (d *decoder) modes(r *Recipe) {
 	switch {
 	case r.Mode == ModeRace && r.Race == nil:
-		r.Race = &Race{}
-		setDefaults(reflect.ValueOf(r.Race).Elem())
+		of := withDefaults(reflect.TypeFor[Race]()).Interface().(Race)
+		r.Race = &of
 	case r.Mode == ModeReview && r.Review == nil:
-		r.Review = &Review{}
-		setDefaults(reflect.ValueOf(r.Review).Elem())
+		of := withDefaults(reflect.TypeFor[Review]()).Interface().(Review)
+		r.Review = &of
 	case r.Mode == ModeLoop && r.Loop == nil:
-		r.Loop = &Loop{}
-		setDefaults(reflect.ValueOf(r.Loop).Elem())
+		of := withDefaults(reflect.TypeFor[Loop]()).Interface().(Loop)
+		r.Loop = &of
 	}
 }
 
@@ -143,7 +143,7 @@ func (d *decoder) structs(v reflect.Value, n *tree.Node, s spot) {
 	switch {
 	case s.typ.Kind() == reflect.Pointer:
 		v.Set(reflect.New(s.typ.Elem()))
-		setDefaults(v.Elem())
+		v.Elem().Set(withDefaults(s.typ.Elem()))
 		d.object(v.Elem(), n, s)
 	case s.typ.Kind() == reflect.Struct && s.scalar != "" && n.Scalar():
 		fields := d.fields(s.typ)
@@ -158,8 +158,9 @@ func (d *decoder) structs(v reflect.Value, n *tree.Node, s spot) {
 	default:
 		items := reflect.MakeSlice(s.typ, len(n.Items), len(n.Items)) // not grown later: fields are known by address
 		v.Set(items)
+		empty := withDefaults(s.typ.Elem())
 		for i, item := range n.Items {
-			setDefaults(items.Index(i))
+			items.Index(i).Set(empty)
 			d.object(items.Index(i), item, spot{field: field{without: s.without}})
 		}
 	}
@@ -173,9 +174,10 @@ func (d *decoder) named(v reflect.Value, n *tree.Node, s spot) {
 	}
 	items := reflect.MakeSlice(s.typ, len(n.Pairs), len(n.Pairs))
 	v.Set(items)
+	empty := withDefaults(s.typ.Elem())
 	for i, pair := range n.Pairs {
 		item, name := items.Index(i), items.Index(i).FieldByName("Name")
-		setDefaults(item)
+		item.Set(empty)
 		name.SetString(pair.Key)
 		d.object(item, pair.Value, spot{field: field{without: s.without}})
 		d.at[name.Addr().Interface()] = pair.KeyAt

@@ -76,18 +76,16 @@ func (f field) isDuration() bool { return f.typ == reflect.TypeFor[time.Duration
 // list tells a list of scalars or of mappings that is written as one.
 func (f field) list() bool { return f.typ.Kind() == reflect.Slice && !f.keyed }
 
-// setDefaults gives the fields of a struct, and of the structs in it, the
-// values they have when a file does not give them.
-func setDefaults(v reflect.Value) {
-	for _, f := range fieldsOf(v.Type()) {
+// withDefaults is a struct whose fields, and those of structs in it, have the
+// values that count when a file does not give them.
+func withDefaults(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	for _, f := range fieldsOf(t) {
 		at := v.Field(f.index)
-		if f.typ.Kind() == reflect.Struct {
-			setDefaults(at)
-		}
-		if f.def == "" {
-			continue
-		}
 		switch {
+		case f.typ.Kind() == reflect.Struct:
+			at.Set(withDefaults(f.typ))
+		case f.def == "":
 		case f.isDuration():
 			d, err := time.ParseDuration(f.def)
 			if err != nil {
@@ -100,4 +98,5 @@ func setDefaults(v reflect.Value) {
 			at.SetInt(number(f.def))
 		}
 	}
+	return v
 }

@@ -17,7 +17,8 @@ type Options struct {
 // have their defaults. name is what errors call it: its path, or the name of a
 // built-in recipe. Whatever is wrong with the text is an *Error.
 func Parse(name string, src []byte) (*Recipe, error) {
-	root, p := tree.Parse(name, src, tree.Options{What: "recipe"})
+	p := &tree.Problems{}
+	root := tree.Parse(p, name, src, tree.Options{What: "recipe"})
 	if root == nil {
 		return nil, p.Err()
 	}

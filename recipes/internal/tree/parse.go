@@ -32,26 +32,27 @@ type Options struct {
 	Aliases bool   // anchors, aliases, merge keys and tags are taken: for the files of other programs
 }
 
-// Parse reads a text of one document that is a mapping. The Problems hold what
-// is wrong with it; without a node there is at least one.
-func Parse(name string, src []byte, o Options) (*Node, *Problems) {
-	p := &reader{Options: o, problems: &Problems{}}
+// Parse reads a text of one document that is a mapping. What is wrong with it is
+// added to the problems, and there is no node then. name is what errors call the
+// text: its path, or what else it is known by.
+func Parse(problems *Problems, name string, src []byte, o Options) *Node {
+	p := &reader{Options: o, problems: problems, before: len(problems.found)}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if len(src) > MaxSize {
 		p.source = NewSource(name, nil)
 		p.add(1, 1, "the file is larger than %d bytes", MaxSize)
-		return nil, p.problems
+		return nil
 	}
 	p.source = NewSource(name, src)
 	body := p.document(src)
 	if body == nil {
-		return nil, p.problems
+		return nil
 	}
 	root := p.node(body)
-	if p.problems.Any() {
-		return nil, p.problems
+	if p.failed() {
+		return nil
 	}
-	return root, p.problems
+	return root
 }
 
 // A reader turns the YAML library's tree into ours.
@@ -62,7 +63,10 @@ type reader struct {
 	anchors  map[string]ast.Node
 	open     map[string]bool // aliases being written out
 	nodes    int
+	before   int // problems of other texts
 }
+
+func (p *reader) failed() bool { return len(p.problems.found) > p.before }
 
 func (p *reader) add(line, col int, format string, args ...any) {
 	p.problems.Add(Place{p.source, line, col}, format, args...)
@@ -85,7 +89,7 @@ func (p *reader) document(src []byte) ast.Node {
 	}
 	tokens := lexer.Tokenize(string(src))
 	p.checkTokens(tokens)
-	if p.problems.Any() {
+	if p.failed() {
 		return nil
 	}
 	file, err := parser.Parse(tokens, 0)
