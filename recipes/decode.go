@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"muntin/internal/nearest"
 	"muntin/recipes/internal/tree"
 )
 
@@ -104,7 +105,7 @@ func (d *decoder) unknownKey(pair tree.Pair, fields []field, without []string) {
 			known = append(known, f.key)
 		}
 	}
-	if near := nearest(pair.Key, known); near != "" {
+	if near := nearest.Of(pair.Key, known); near != "" {
 		d.Add(pair.KeyAt, "unknown key %q: did you mean %q?", pair.Key, near)
 		return
 	}

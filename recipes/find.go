@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"muntin/internal/nearest"
 	"muntin/recipes/builtin"
 )
 
@@ -70,7 +71,7 @@ func Find(name, repoRoot string) (*Recipe, error) {
 		}
 	}
 	names := builtin.Names()
-	if near := nearest(name, names); near != "" {
+	if near := nearest.Of(name, names); near != "" {
 		return nil, fmt.Errorf("%w: %q; did you mean %s?", ErrNotFound, name, near)
 	}
 	return nil, fmt.Errorf("%w: %q; built in are %s; a file is named by its path", ErrNotFound, name, strings.Join(names, ", "))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"muntin/internal/id"
+	"muntin/internal/nearest"
 	"muntin/recipes/internal/tree"
 )
 
@@ -82,7 +83,7 @@ func (d *decoder) setParams(r *Recipe, o Options) {
 		if slices.Contains(known, name) {
 			continue
 		}
-		switch near := nearest(name, known); {
+		switch near := nearest.Of(name, known); {
 		case near != "":
 			d.AddAbout("--set "+name, "the recipe has no such parameter: did you mean %q?", near)
 		case len(known) == 0:
@@ -224,7 +225,7 @@ func (d *decoder) reference(at tree.Place, name string, s spot) (string, bool) {
 		d.Add(at, "\"${\" begins the name of a parameter, as in ${n}: write \"$${\" for the characters themselves")
 	default:
 		known := append(slices.Sorted(maps.Keys(d.values)), variables()...)
-		if near := nearest(name, known); near != "" {
+		if near := nearest.Of(name, known); near != "" {
 			d.Add(at, "${%s}: there is no such parameter: did you mean ${%s}? (\"$${\" stands for the characters themselves)", name, near)
 		} else {
 			d.Add(at, "${%s}: there is no such parameter; write \"$${\" for the characters themselves", name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"muntin/internal/id"
+	"muntin/internal/nearest"
 	"muntin/recipes/internal/tree"
 )
 
@@ -117,7 +118,7 @@ func (d *decoder) role(r *Recipe, a *Agent) {
 	if !given || len(r.Roles) == 0 || slices.Contains(known, a.Role) || d.Reported(at) {
 		return
 	}
-	if near := nearest(a.Role, known); near != "" {
+	if near := nearest.Of(a.Role, known); near != "" {
 		d.Add(at, "unknown role %q: did you mean %q?", a.Role, near)
 		return
 	}
@@ -201,7 +202,7 @@ func (d *decoder) dependencies(r *Recipe) {
 		a := r.complete(r.Agents[i])
 		at := d.first(d.at[&r.Agents[i]], &r.Agents[i].DependsOn)
 		for _, name := range a.DependsOn {
-			switch near := nearest(name, known); {
+			switch near := nearest.Of(name, known); {
 			case len(flat[name]) > 0:
 				for _, one := range r.Agents[i].expandNames() {
 					after[one] = append(after[one], flat[name]...)
