@@ -60,7 +60,7 @@ var walls = []struct {
 	{"github.com/yuin/goldmark", nil}, // the oracle of tests only: it costs a millisecond at every start
 	{"github.com/aws", []string{"agent/llm/bedrock", "agent/llm/llmtest"}},
 	{"golang.org/x/oauth2", []string{"agent/llm/vertex"}},
-	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board", "agent/adapter/custom"}},
+	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board", "agent/adapter/custom", "agent/extension"}},
 }
 
 type listed struct {

@@ -163,6 +163,29 @@ func Fallback(r Request, cause error) (Result, error) {
 	return res, nil
 }
 
+// Written is Compact with a summary that somebody else wrote.
+func Written(r Request, summary string) (Result, error) {
+	p, err := plan(r)
+	if err != nil {
+		return Result{}, err
+	}
+	return p.result(summary), nil
+}
+
+// Old are the messages that a summary is to stand for; none when there is nothing to
+// compact.
+func Old(r Request) []llm.Message {
+	p, err := plan(r)
+	if err != nil {
+		return nil
+	}
+	messages := make([]llm.Message, 0, len(p.old))
+	for _, it := range p.old {
+		messages = append(messages, it.Message)
+	}
+	return messages
+}
+
 // planned is what is cut off and what becomes of it.
 type planned struct {
 	old    []Item // without an earlier summary
