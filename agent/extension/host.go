@@ -111,6 +111,9 @@ func (h *Host) makeRunners(all []Extension) ([]*runner, error) {
 
 // Close ends all programs and waits for them.
 func (h *Host) Close() {
+	if h == nil {
+		return
+	}
 	h.mu.Lock()
 	h.closed = true
 	runners := h.runners

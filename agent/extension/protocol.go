@@ -311,6 +311,7 @@ type Notice struct {
 	Text  string `json:"text"`
 
 	Extension string `json:"-"`
+	garbage   bool   // it tells of output that is no frame
 }
 
 // A Status is a short text that stays on the screen; "" takes it away.

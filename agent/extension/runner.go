@@ -325,7 +325,12 @@ func (r peering) ask(ctx context.Context, q Question) Answer {
 }
 
 func (r peering) garbage(line string) {
-	r.host.notify(r.ext.Name, "warning", "its program wrote to standard output what is no frame: %s", term.CleanLine(line))
+	if ui := r.host.attached().UI; ui != nil {
+		ui.Notify(Notice{
+			Level: "warning", Text: "its program wrote to standard output what is no frame: " + term.CleanLine(line),
+			Extension: r.ext.Name, garbage: true,
+		})
+	}
 }
 
 func (r peering) said(method string, params json.RawMessage) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"muntin/agent/extension"
 	"muntin/agent/session"
 )
 
@@ -18,6 +19,9 @@ type BashRequest struct {
 // the model to see with its next request; during a run when that has ended. The end
 // of ctx ends the command, which is no error. Several may run at the same time.
 func (h *Harness) Bash(ctx context.Context, r BashRequest) (session.Bash, error) {
+	if err := h.ext.UserBash(ctx, extension.UserBash{Command: r.Command, Exclude: r.Exclude}); err != nil {
+		return session.Bash{}, err
+	}
 	res, err := h.tools.Shell(ctx, r.Command, r.OnOutput)
 	if err != nil {
 		return session.Bash{}, err

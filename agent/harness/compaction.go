@@ -114,19 +114,7 @@ func (h *Harness) Compact(ctx context.Context, instructions string) (agent.Compa
 
 // idle runs what needs that no run goes on, and keeps one from beginning.
 func (h *Harness) idle(ctx context.Context, do func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	_, err := h.execute(func() error {
-		h.mu.Lock()
-		h.stop = cancel
-		h.mu.Unlock()
-		defer func() {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.stop = nil
-		}()
-		return do(ctx)
-	})
+	_, err := h.execute(func() error { return h.stopping(ctx, do) })
 	return err
 }
 
@@ -154,12 +142,12 @@ func (h *Harness) makeRoom(ctx context.Context, reason, instructions string) (ag
 // tell hands an event out, one after the other also when what it tells of does not
 // belong to the run.
 func (h *Harness) tell(e agent.Event) {
-	if h.onEvent == nil {
-		return
-	}
+	h.ext.Event(e)
 	h.telling.Lock()
 	defer h.telling.Unlock()
-	h.onEvent(e)
+	if h.onEvent != nil {
+		h.onEvent(e)
+	}
 }
 
 // compact keeps a summary in the session. cause is why no model made it.
@@ -172,7 +160,16 @@ func (h *Harness) compact(ctx context.Context, reason, instructions string) (don
 		keep = min(keep, limit/2)
 	}
 	req := h.request(ctx, items, keep, instructions)
-	res, err := h.summariser().Compact(ctx, req)
+	var res compact.Result
+	summary, err := h.gateCompaction(ctx, reason, &req)
+	switch {
+	case err != nil:
+		return done, nil, err
+	case summary != "":
+		res, err = compact.Written(req, summary)
+	default:
+		res, err = h.summariser().Compact(ctx, req)
+	}
 	if err != nil && ctx.Err() == nil && mayFallBack(reason, err) {
 		res, err = compact.Fallback(req, err)
 	}

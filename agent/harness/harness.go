@@ -19,6 +19,7 @@ import (
 
 	"muntin/agent"
 	"muntin/agent/compact"
+	"muntin/agent/extension"
 	"muntin/agent/llm"
 	"muntin/agent/resource"
 	"muntin/agent/session"
@@ -38,7 +39,7 @@ type Options struct {
 	Dir          string    // the working folder
 	Session      string    // the session's file; "": in memory
 	Parent       string    // the file that a new session comes from; "": none
-	Tools        []string  // nil: the default ones; empty: none
+	Tools        []string  // by name; nil: the default ones, and all of extensions; empty: none
 	System       string    // in place of the system prompt's own words; "": those
 	AppendSystem string    // added to the system prompt
 	NoContext    bool      // leave the project's context files out
@@ -56,6 +57,15 @@ type Options struct {
 	// it sees the end of is in the session. It must not call Prompt or Continue.
 	OnEvent func(agent.Event)
 	Now     func() time.Time // default time.Now
+
+	// Extensions are closed with the agent, also when it cannot be opened. nil: none.
+	Extensions *extension.Host
+	// Reload finds the extensions anew; nil: they stay.
+	Reload func() (all []extension.Extension, problems []string, err error)
+	UI     UI // for what extensions say and ask; nil: nobody is there
+	// OnWaiting is told that an extension queued a message while no run goes on:
+	// Continue takes it. It must return soon. nil: it waits for the next run.
+	OnWaiting func()
 }
 
 // A Harness is an open coding agent. It makes one run at a time; all its methods
@@ -70,13 +80,18 @@ type Harness struct {
 	now     func() time.Time
 	window  int // tokens, of Options.Compaction: it counts for every model
 	retry   agent.RetryPolicy
-	maxOut  int // tokens, of Options.MaxTokens
+	maxOut  int             // tokens, of Options.MaxTokens
+	ext     *extension.Host // nil: none
+	reload  func() ([]extension.Extension, []string, error)
+	names   []string        // of tools, as the options say
+	prompt  resource.Prompt // without the tools
 
 	telling sync.Mutex // held while onEvent is called
 
 	mu      sync.Mutex // guards all below
 	model   Model
 	level   llm.Level
+	system  string           // the system prompt
 	sizes   compact.Settings // without the window
 	noRetry bool
 	bash    []session.Bash // commands of the user that ended during a run
@@ -97,8 +112,19 @@ type waiting struct {
 // stands. ctx is for the opening only. A session that is open elsewhere is an
 // error that matches durable.ErrLocked.
 func Open(ctx context.Context, opts Options) (*Harness, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("opening the agent: %w", context.Cause(ctx))
+	h, err := open(ctx, opts)
+	if err != nil {
+		if opts.Extensions != nil {
+			opts.Extensions.Close()
+		}
+		return nil, fmt.Errorf("opening the agent: %w", err)
+	}
+	return h, nil
+}
+
+func open(ctx context.Context, opts Options) (*Harness, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -108,32 +134,34 @@ func Open(ctx context.Context, opts Options) (*Harness, error) {
 	}
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening the agent: %w", err)
+		return nil, err
 	}
 	set, err := tool.New(tool.Options{Dir: dir, Env: opts.Env, SpillDir: opts.SpillDir, BashTimeout: opts.BashTimeout})
 	if err != nil {
-		return nil, fmt.Errorf("opening the agent: %w", err)
-	}
-	names := opts.Tools
-	if names == nil {
-		names = tool.Defaults()
-	}
-	tools, err := set.Tools(names...)
-	if err != nil {
-		return nil, fmt.Errorf("opening the agent: %w", err)
-	}
-	s, err := session.Open(opts.Session, session.Options{Dir: dir, Parent: opts.Parent, Now: opts.Now})
-	if err != nil {
-		return nil, fmt.Errorf("opening the agent: %w", err)
+		return nil, err
 	}
 	h := &Harness{
-		session: s, tools: set, onEvent: opts.OnEvent, now: opts.Now,
-		window: opts.Compaction.Window, retry: opts.Retry, maxOut: opts.MaxTokens,
-		sizes: opts.Compaction,
+		tools: set, onEvent: opts.OnEvent, now: opts.Now, ext: opts.Extensions, reload: opts.Reload, names: opts.Tools,
+		window: opts.Compaction.Window, retry: opts.Retry, maxOut: opts.MaxTokens, sizes: opts.Compaction,
+	}
+	tools, err := h.toolsNamed(opts.Tools)
+	if err != nil {
+		return nil, err
+	}
+	if h.session, err = session.Open(opts.Session, session.Options{Dir: dir, Parent: opts.Parent, Now: opts.Now}); err != nil {
+		return nil, err
 	}
 	h.room.changed = opts.Changed
 	if err := h.start(opts, dir, tools); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the agent: %w", err), s.Close())
+		return nil, errors.Join(err, h.session.Close())
+	}
+	h.attach(opts)
+	if h.ext != nil {
+		reason := "startup"
+		if h.Resumed() {
+			reason = "resume"
+		}
+		h.ext.Tell(extension.EventSessionStart, map[string]string{"reason": reason})
 	}
 	return h, nil
 }
@@ -143,22 +171,19 @@ func (h *Harness) start(opts Options, dir string, tools []agent.Tool) error {
 	if err := h.restore(opts.Thinking); err != nil {
 		return err
 	}
-	prompt := resource.Prompt{Dir: dir, Date: opts.Now(), System: opts.System, Append: opts.AppendSystem}
+	h.prompt = resource.Prompt{Dir: dir, Date: opts.Now(), System: opts.System, Append: opts.AppendSystem}
 	if !opts.NoContext {
-		prompt.Files, h.missing = resource.ContextFiles(dir, homeOf(opts.Env))
+		h.prompt.Files, h.missing = resource.ContextFiles(dir, homeOf(opts.Env))
 	}
-	for _, t := range tools {
-		prompt.Tools = append(prompt.Tools, t.Spec())
-	}
-	system := prompt.Text()
-	h.room.measure(system, tools)
+	system := h.describe(tools)
 	if last, ok := h.session.LastCompaction(); ok {
 		h.room.since.Store(last.Time().UnixMilli())
 	}
 	var err error
 	h.kernel, err = agent.New(agent.Options{
-		Provider: opts.Provider, Model: h.model.id(), System: system, Tools: tools, MaxTokens: opts.MaxTokens, Thinking: h.level,
-		SessionID: h.session.Header().ID, Messages: h.session.Messages(), OnEvent: h.event, Hooks: h.hooks(), Retry: opts.Retry, Now: opts.Now,
+		Provider: h.asked(opts.Provider), Model: h.model.id(), System: system, Tools: tools, MaxTokens: opts.MaxTokens, Thinking: h.level,
+		SessionID: h.session.Header().ID, Messages: h.session.Messages(), OnEvent: h.event, Hooks: h.withExtensions(h.hooks()),
+		Retry: opts.Retry, Now: opts.Now,
 	})
 	return err
 }
@@ -194,6 +219,9 @@ func (h *Harness) Close() error {
 	h.Abort()
 	if done != nil {
 		<-done
+	}
+	if h.ext != nil {
+		h.ext.Close()
 	}
 	return h.session.Close()
 }

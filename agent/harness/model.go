@@ -6,6 +6,7 @@ import (
 
 	"muntin/agent"
 	"muntin/agent/compact"
+	"muntin/agent/extension"
 	"muntin/agent/llm"
 )
 
@@ -86,9 +87,10 @@ func (h *Harness) SetModel(m Model) error {
 	}
 	h.mu.Lock()
 	h.model = m
-	h.kernel.SetModel(m.Provider, m.id())
+	h.kernel.SetModel(h.asked(m.Provider), m.id())
 	level := h.level
 	h.mu.Unlock()
+	h.ext.Tell(extension.EventModelSelect, map[string]string{"model": m.Name})
 	_, err := h.SetThinking(level)
 	return err
 }

@@ -22,6 +22,7 @@ type Outcome struct {
 	Usage    llm.Usage      // of all responses of the run
 	Entry    string         // the session's leaf
 	Duration time.Duration
+	Handled  bool // the model was not asked: Text is what a command or an extension said
 }
 
 // tally is what is known of the run that goes on.
@@ -53,11 +54,16 @@ type Input struct {
 
 // PromptWith is Prompt for a message that is more than a text.
 func (h *Harness) PromptWith(ctx context.Context, in Input) (Outcome, error) {
-	return h.execute(func() error {
-		m, key := h.message(in)
-		defer h.forget(key) // when the run did not take it, it is gone
-		return h.kernel.Prompt(ctx, m)
+	var said string
+	var handled bool
+	out, err := h.execute(func() (err error) {
+		said, handled, err = h.prompt1(ctx, in)
+		return err
 	})
+	if handled {
+		out.Text, out.Handled = said, true
+	}
+	return out, err
 }
 
 // Continue runs on without a new message: after a run that ended early, or for

@@ -25,6 +25,9 @@ type Navigation struct {
 // Compact does, and then has moved nothing.
 func (h *Harness) Navigate(ctx context.Context, n Navigation) (text string, err error) {
 	err = h.idle(ctx, func(ctx context.Context) error {
+		if err := h.MaySwitch(ctx, SwitchNavigate, n.Entry); err != nil {
+			return err
+		}
 		target := n.Entry
 		if target != "" {
 			e, err := h.session.Entry(target)

@@ -66,6 +66,7 @@ type Server struct {
 	held   *agent.Event // an agent_settled that may not be the last word
 
 	compacting atomic.Bool
+	dialogs    dialogs
 
 	mu        sync.Mutex // guards all below
 	agent     *harness.Harness
@@ -207,7 +208,8 @@ func (s *Server) line(ctx context.Context, line []byte) {
 	}
 	c := command{id: head.ID, name: head.Type, raw: line}
 	if c.name == "extension_ui_response" {
-		return // nothing was asked
+		s.answerDialog(line)
+		return
 	}
 	do, ok := verbs()[c.name]
 	if !ok {

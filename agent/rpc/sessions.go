@@ -46,6 +46,21 @@ func (s *Server) fresh(parent string) (Place, error) {
 	return Place{File: file, Parent: parent, Model: h.Model().Name, Thinking: h.Thinking()}, err
 }
 
+// leave does what leaves the present conversation, when no extension minds. That may
+// take a question to the client, whose answer must be read meanwhile.
+func (s *Server) leave(ctx context.Context, reason, target string, do func() answer) answer {
+	h := s.current()
+	if len(h.Extensions()) == 0 {
+		return do()
+	}
+	return answer{later: func() answer {
+		if err := h.MaySwitch(ctx, reason, target); err != nil {
+			return answer{data: object{"cancelled": true, "reason": err.Error()}}
+		}
+		return do()
+	}}
+}
+
 func (s *Server) newSession(ctx context.Context, c command) answer {
 	var p struct {
 		Parent string `json:"parentSession"`
@@ -53,11 +68,13 @@ func (s *Server) newSession(ctx context.Context, c command) answer {
 	if err := c.params(&p); err != nil {
 		return answer{err: err}
 	}
-	at, err := s.fresh(p.Parent)
-	if err == nil {
-		err = s.change(ctx, at)
-	}
-	return answer{data: object{"cancelled": false}, err: err}
+	return s.leave(ctx, harness.SwitchNew, "", func() answer {
+		at, err := s.fresh(p.Parent)
+		if err == nil {
+			err = s.change(ctx, at)
+		}
+		return answer{data: object{"cancelled": false}, err: err}
+	})
 }
 
 func (s *Server) switchSession(ctx context.Context, c command) answer {
@@ -74,10 +91,12 @@ func (s *Server) switchSession(ctx context.Context, c command) answer {
 	if _, err := session.ReadHeader(path); err != nil { // a new one is made by new_session
 		return answer{err: err}
 	}
-	if path != s.current().Session().Path() {
-		err = s.change(ctx, Place{File: path})
+	if path == s.current().Session().Path() {
+		return answer{data: object{"cancelled": false}}
 	}
-	return answer{data: object{"cancelled": false}, err: err}
+	return s.leave(ctx, harness.SwitchResume, path, func() answer {
+		return answer{data: object{"cancelled": false}, err: s.change(ctx, Place{File: path})}
+	})
 }
 
 // fork goes on in a new session that holds what lay before a message of the user,
@@ -100,8 +119,10 @@ func (s *Server) fork(ctx context.Context, c command) answer {
 	if e.ParentID != nil {
 		parent = *e.ParentID
 	}
-	err = s.forkAt(ctx, parent)
-	return answer{data: object{"text": e.Message.Text(), "cancelled": false}, err: err}
+	return s.leave(ctx, harness.SwitchFork, p.Entry, func() answer {
+		err := s.forkAt(ctx, parent)
+		return answer{data: object{"text": e.Message.Text(), "cancelled": false}, err: err}
+	})
 }
 
 func (s *Server) clone(ctx context.Context, _ command) answer {
@@ -109,8 +130,9 @@ func (s *Server) clone(ctx context.Context, _ command) answer {
 	if leaf == "" {
 		return answer{err: said("Cannot clone session: no current entry selected")}
 	}
-	err := s.forkAt(ctx, leaf)
-	return answer{data: object{"cancelled": false}, err: err}
+	return s.leave(ctx, harness.SwitchFork, leaf, func() answer {
+		return answer{data: object{"cancelled": false}, err: s.forkAt(ctx, leaf)}
+	})
 }
 
 // forkAt goes on in a copy of the branch that ends with an entry; "" is the root.

@@ -77,11 +77,6 @@ func (s *Server) getMessages(_ context.Context, _ command) answer {
 	return answer{data: object{"messages": all}, err: err}
 }
 
-// getCommands: there are no extensions, templates or skills yet.
-func (*Server) getCommands(context.Context, command) answer {
-	return answer{data: object{"commands": []object{}}}
-}
-
 func (s *Server) setModel(ctx context.Context, c command) answer {
 	var p struct{ Provider, ModelID string }
 	if err := c.params(&p); err != nil {

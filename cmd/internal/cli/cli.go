@@ -23,6 +23,7 @@ import (
 	"muntin/cmd/internal/cli/checkpoint"
 	"muntin/cmd/internal/cli/demo"
 	"muntin/cmd/internal/cli/doctor"
+	"muntin/cmd/internal/cli/extension"
 	"muntin/cmd/internal/cli/hook"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
@@ -166,6 +167,7 @@ func commands() []command {
 		{"orchestrate", "", run.NewOrchestrate},
 		{"pane", "", agent.NewPane},
 		{"hook", "", hook.NewCmd},
+		{"confine", "", extension.NewConfine},
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"muntin/agent/rpc"
 	"muntin/agent/tui"
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/extension"
 )
 
 // Options are the agent's arguments.
@@ -47,6 +48,10 @@ type Options struct {
 	System    string // text or file
 	Append    string // text or file
 	Name      string
+
+	Extensions     []string // folders
+	ExtensionFlags []string // EXTENSION.NAME=VALUE
+	NoExtensions   bool
 }
 
 // NewCmd makes `muntin agent`.
@@ -85,6 +90,7 @@ func NewCmd(a *app.App) *cobra.Command {
 		},
 	}
 	o.flags(cmd)
+	cmd.AddCommand(extension.NewCmd(a))
 	return cmd
 }
 
@@ -108,6 +114,9 @@ func (o *Options) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Record, "record", "", "a file to write what the model said to, as a conversation that --model scripted/FILE replays")
 	f.IntVar(&o.Window, "context-window", 0, "tokens that the model takes (default: what the catalogue says)")
 	f.BoolVar(&o.NoCompact, "no-auto-compact", false, "never summarise unasked, unless the model has no room left")
+	f.StringArrayVar(&o.Extensions, "extension", nil, "the folder of an extension to load beside the others; may be repeated")
+	f.StringArrayVar(&o.ExtensionFlags, "extension-flag", nil, "EXTENSION.NAME=VALUE, a setting of an extension; may be repeated")
+	f.BoolVar(&o.NoExtensions, "no-extensions", false, "load no extensions")
 	f.StringVarP(&o.Name, "name", "n", "", "a name for the conversation, which is shown on the agent's screen too")
 }
 
@@ -142,9 +151,10 @@ func runPrint(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	ui := &headless{app: a}
 	switch o.Mode {
 	case "", "text":
-		h, err := op.open(ctx, func(*harness.Options) {})
+		h, err := op.open(ctx, func(opts *harness.Options) { opts.UI = ui })
 		if err != nil {
 			return err
 		}
@@ -152,7 +162,7 @@ func runPrint(ctx context.Context, o Options) (err error) {
 		return errors.Join(rpc.Print(ctx, h, prompts, a.Streams.Out), op.record())
 	case "json":
 		events := rpc.NewJSON(a.Streams.Out)
-		h, err := op.open(ctx, func(opts *harness.Options) { opts.OnEvent = events.OnEvent })
+		h, err := op.open(ctx, func(opts *harness.Options) { opts.OnEvent, opts.UI = events.OnEvent, ui })
 		if err != nil {
 			return err
 		}
@@ -202,12 +212,18 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 		ui.Model, ui.Dir = opts.Model, opts.Dir
 		front = tui.New(ui)
 		opts.OnEvent = front.OnEvent
+		if shows, ok := any(front).(harness.UI); ok {
+			opts.UI = shows
+		}
+		if waits, ok := any(front).(interface{ Waiting() }); ok {
+			opts.OnWaiting = waits.Waiting
+		}
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.Close(), op.record()) }()
-	err = front.Run(ctx, h, h.Problems()...)
+	err = front.Run(ctx, h, append(op.problems, h.Problems()...)...)
 	if ctx.Err() != nil {
 		return nil // asked to end
 	}

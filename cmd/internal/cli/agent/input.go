@@ -110,8 +110,9 @@ func textOrFile(value string) (string, error) {
 }
 
 // toolNames are the tools that the flags ask for: names and globs, or, when all of
-// them begin with + or -, changes to the default ones. It is never nil.
-func toolNames(o Options) ([]string, error) {
+// them begin with + or -, changes to the default ones, which those of extensions are
+// too. It is never nil.
+func toolNames(o Options, theirs []string) ([]string, error) {
 	names := []string{}
 	signed := func(p string) bool { return strings.HasPrefix(p, "+") || strings.HasPrefix(p, "-") }
 	changes := len(o.Tools) > 0 && !slices.ContainsFunc(o.Tools, func(p string) bool { return !signed(p) })
@@ -121,14 +122,14 @@ func toolNames(o Options) ([]string, error) {
 	case o.NoTools:
 		return names, nil
 	case len(o.Tools) == 0 || changes:
-		names = tool.Defaults()
+		names = append(tool.Defaults(), without(theirs, tool.Defaults())...)
 	}
 	var errs []error
 	for _, p := range o.Tools {
 		if signed(p) && !changes {
 			return nil, app.Usage("--tools %s: names, or only changes by + and -", strings.Join(o.Tools, ","))
 		}
-		found, err := match(strings.TrimLeft(p, "+-"))
+		found, err := match(strings.TrimLeft(p, "+-"), theirs)
 		errs = append(errs, err)
 		if strings.HasPrefix(p, "-") {
 			names = without(names, found)
@@ -137,7 +138,7 @@ func toolNames(o Options) ([]string, error) {
 		}
 	}
 	for _, p := range o.Exclude {
-		found, err := match(p)
+		found, err := match(p, theirs)
 		errs = append(errs, err)
 		names = without(names, found)
 	}
@@ -145,13 +146,14 @@ func toolNames(o Options) ([]string, error) {
 }
 
 // match are the tools whose names fit a pattern.
-func match(pattern string) ([]string, error) {
-	found := slices.DeleteFunc(tool.Names(), func(name string) bool {
+func match(pattern string, theirs []string) ([]string, error) {
+	known := append(tool.Names(), without(theirs, tool.Names())...)
+	found := slices.DeleteFunc(slices.Clone(known), func(name string) bool {
 		ok, err := path.Match(pattern, name)
 		return err != nil || !ok
 	})
 	if len(found) == 0 {
-		return nil, app.Usage("there is no tool %q: there are %s", pattern, strings.Join(tool.Names(), ", "))
+		return nil, app.Usage("there is no tool %q: there are %s", pattern, strings.Join(known, ", "))
 	}
 	return found, nil
 }

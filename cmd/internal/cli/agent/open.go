@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"muntin/agent/compact"
+	"muntin/agent/extension"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
 	"muntin/agent/rpc"
@@ -18,6 +19,9 @@ type opener struct {
 	Options
 	dir    string       // the working folder
 	record func() error // writes the recording of the conversation opened last
+
+	ext      *extension.Host // of the conversation opened last; nil: none
+	problems []string        // what was found wrong with its extensions
 }
 
 func newOpener(o Options) (*opener, error) {
@@ -49,37 +53,29 @@ func (o *opener) open(ctx context.Context, withEvents func(*harness.Options)) (*
 // openAt opens a conversation at a place. A model on the command line counts before
 // the one that the conversation was held with.
 func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harness.Options)) (*harness.Harness, error) {
-	a, name := o.App, o.Model
+	name := o.Model
 	if at.Model != "" {
 		name = at.Model
 	}
 	if name == "" && at.File != "" {
 		name = lastModel(at.File)
 	}
-	tools, err := toolNames(o.Options)
+	host, err := o.host(ctx)
 	if err != nil {
 		return nil, err
 	}
-	model, level, err := newModel(ctx, o.Options, name)
+	opts, err := o.options(ctx, at, host, name)
 	if err != nil {
+		host.Close()
 		return nil, err
-	}
-	if o.record, err = recorder(o.Options, &model); err != nil {
-		return nil, err
-	}
-	switch {
-	case at.Thinking != "":
-		level = at.Thinking
-	case o.Thinking != "":
-		level = llm.Level(o.Thinking)
-	}
-	opts := harness.Options{
-		Provider: model.Provider, Model: model.Name, Known: model.Known, Thinking: level, Dir: o.dir, Session: at.File, Parent: at.Parent,
-		Tools: tools, System: o.System, AppendSystem: o.Append, NoContext: o.NoContext,
-		Env: toolEnv(a.Environ), SpillDir: spillDir(a, at.File), Now: a.Now, Changed: changedFiles(a),
-		Compaction: compact.Settings{Off: o.NoCompact, Window: o.Window},
 	}
 	withEvents(&opts)
+	o.ext = host
+	if opts.UI != nil && o.mode() != "tui" {
+		for _, p := range o.problems {
+			opts.UI.Notify(harness.Notice{Level: "warning", Text: p, Extension: "extensions"})
+		}
+	}
 	h, err := harness.Open(ctx, opts)
 	if err != nil {
 		return nil, session.Explain(err)
@@ -88,4 +84,33 @@ func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harn
 		err = h.Session().Rename(o.Name)
 	}
 	return h, err
+}
+
+// options are those of a conversation at a place with a model and extensions.
+func (o *opener) options(ctx context.Context, at rpc.Place, host *extension.Host, name string) (harness.Options, error) {
+	a := o.App
+	tools, err := toolNames(o.Options, names(host))
+	if err != nil {
+		return harness.Options{}, err
+	}
+	model, level, err := newModel(ctx, o.Options, host, name)
+	if err != nil {
+		return harness.Options{}, err
+	}
+	if o.record, err = recorder(o.Options, &model); err != nil {
+		return harness.Options{}, err
+	}
+	switch {
+	case at.Thinking != "":
+		level = at.Thinking
+	case o.Thinking != "":
+		level = llm.Level(o.Thinking)
+	}
+	return harness.Options{
+		Provider: model.Provider, Model: model.Name, Known: model.Known, Thinking: level, Dir: o.dir, Session: at.File, Parent: at.Parent,
+		Tools: tools, System: o.System, AppendSystem: o.Append, NoContext: o.NoContext,
+		Env: toolEnv(a.Environ), SpillDir: spillDir(a, at.File), Now: a.Now, Changed: changedFiles(a),
+		Compaction: compact.Settings{Off: o.NoCompact, Window: o.Window},
+		Extensions: host, Reload: o.reload,
+	}, nil
 }

@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"muntin/agent/extension"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
+	"muntin/agent/llm/catalog"
 	"muntin/agent/llm/scripted"
 	"muntin/agent/session"
 	"muntin/cmd/internal/cli/app"
@@ -19,15 +21,19 @@ import (
 	"muntin/recipes/builtin"
 )
 
-// newModel makes the model that a name asks for; a level of thinking at its end is
-// returned beside it.
-func newModel(ctx context.Context, o Options, name string) (harness.Model, llm.Level, error) {
+// newModel makes the model that a name asks for, of a host's extensions before all
+// others; a level of thinking at its end is returned beside it. host may be nil.
+func newModel(ctx context.Context, o Options, host *extension.Host, name string) (harness.Model, llm.Level, error) {
 	a := o.App
 	if name == "" {
 		name = a.Getenv("MUNTIN_MODEL")
 	}
 	if name == "" {
 		return harness.Model{}, "", app.Hint(app.Usage("no model is named"), "say --model provider/id or set $MUNTIN_MODEL; --model scripted/demo needs no key")
+	}
+	plain, level := catalog.Split(name)
+	if p, known, ok := host.Provider(plain); ok {
+		return harness.Model{Provider: p, Name: plain, Known: known}, level, nil
 	}
 	if id, ok := strings.CutPrefix(name, "scripted/"); ok {
 		p, err := script(a, id)

@@ -46,22 +46,26 @@ func runServe(ctx context.Context, o Options) error {
 	ctx, stop := a.Signals(ctx)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	return rpc.NewServer(rpc.Options{
+	var server *rpc.Server
+	server = rpc.NewServer(rpc.Options{
 		In: a.Streams.In, Out: a.Streams.Out, Scope: scope, Models: shop.Available, Export: exportTo(op.dir),
 		Open: func(ctx context.Context, at rpc.Place, onEvent func(agent.Event)) (*harness.Harness, error) {
-			return op.openAt(ctx, at, func(opts *harness.Options) { opts.OnEvent = onEvent })
+			return op.openAt(ctx, at, func(opts *harness.Options) {
+				opts.OnEvent, opts.UI, opts.OnWaiting = onEvent, server, server.Waiting
+			})
 		},
 		NewFile: func() (string, error) {
 			return Conversation{None: o.Session.None, Dir: o.Session.Dir}.path(a, op.dir)
 		},
 		OpenModel: func(ctx context.Context, name string) (harness.Model, error) {
-			m, _, err := newModel(ctx, op.Options, name)
+			m, _, err := newModel(ctx, op.Options, op.ext, name)
 			if err == nil && m.Name != name {
 				err = fmt.Errorf("it means %s", m.Name)
 			}
 			return m, err
 		},
-	}).Serve(ctx, rpc.Place{File: path})
+	})
+	return server.Serve(ctx, rpc.Place{File: path})
 }
 
 // scopeOf are the models of --models.

@@ -1,0 +1,312 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"muntin/agent"
+	"muntin/agent/compact"
+	"muntin/agent/extension"
+	"muntin/agent/llm"
+	"muntin/agent/tool"
+)
+
+// What front ends need of extensions, so that they need not import them.
+type (
+	// A UI shows what extensions say, and asks what they want to know.
+	UI = extension.UI
+	// A Question is a dialog of an extension.
+	Question = extension.Question
+	// An Answer is what came of one.
+	Answer = extension.Answer
+	// A Notice is a line of an extension for people.
+	Notice = extension.Notice
+	// A Status is a short text of an extension that stays on the screen.
+	Status = extension.Status
+	// A Command is one of an extension that the user calls as /name.
+	Command = extension.Command
+)
+
+// The words of extensions that front ends meet.
+const (
+	AskSelect  = extension.AskSelect
+	AskConfirm = extension.AskConfirm
+	AskInput   = extension.AskInput
+
+	LevelReply = extension.LevelReply // of a notice that is also the outcome of a prompt
+)
+
+// The reasons for which a conversation is left; see MaySwitch.
+const (
+	SwitchNew      = "new"
+	SwitchResume   = "resume"
+	SwitchFork     = "fork"
+	SwitchNavigate = "navigate"
+)
+
+// attach connects the extensions to this agent.
+func (h *Harness) attach(opts Options) {
+	if h.ext == nil {
+		return
+	}
+	h.ext.Attach(extension.Attachment{Session: h.session.Header().ID, UI: opts.UI, Send: func(s extension.Sending) {
+		in := Input{Text: s.Text}
+		if s.As == "steer" {
+			h.SteerWith(in)
+		} else {
+			h.FollowUp(in)
+		}
+		h.mu.Lock()
+		idle := h.run.done == nil && !h.closed
+		h.mu.Unlock()
+		if idle && opts.OnWaiting != nil {
+			opts.OnWaiting()
+		}
+	}})
+}
+
+// toolsNamed gives tools by name: those of extensions before those of the set. nil
+// is the default ones and all of the extensions.
+func (h *Harness) toolsNamed(names []string) ([]agent.Tool, error) {
+	theirs := h.ext.Tools()
+	byName := map[string]agent.Tool{}
+	for _, t := range theirs {
+		byName[t.Spec().Name] = t
+	}
+	if names == nil {
+		names = tool.Defaults()
+		for _, t := range theirs {
+			names = append(names, t.Spec().Name)
+		}
+	}
+	var all []agent.Tool
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if t := byName[name]; t != nil {
+			all = append(all, t)
+			continue
+		}
+		ours, err := h.tools.Tools(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ours...)
+	}
+	return all, nil
+}
+
+// Commands are those of extensions. A prompt that begins with one runs it.
+func (h *Harness) Commands() []Command { return h.ext.Commands() }
+
+// Extensions gives the names of the extensions, in the order in which they are asked.
+func (h *Harness) Extensions() []string {
+	var names []string
+	for _, e := range h.ext.Extensions() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Reload loads the extensions again, by Options.Reload: their programs are ended, and
+// started when they are needed. problems are for people. During a run it fails with
+// an error that matches agent.ErrBusy.
+func (h *Harness) Reload(ctx context.Context) (problems []string, err error) {
+	if h.ext == nil || h.reload == nil {
+		return nil, nil
+	}
+	err = h.idle(ctx, func(context.Context) error {
+		loaded, found, err := h.reload()
+		if err != nil {
+			return fmt.Errorf("loading the extensions again: %w", err)
+		}
+		problems = found
+		if err := h.ext.Reload(loaded); err != nil {
+			return err
+		}
+		tools, err := h.toolsNamed(h.names)
+		if err != nil { // a tool that was named went with its extension
+			problems = append(problems, err.Error())
+			tools, err = h.toolsNamed(nil)
+		}
+		if err != nil {
+			return err
+		}
+		if err := h.kernel.SetTools(tools); err != nil {
+			return err
+		}
+		h.describe(tools)
+		h.ext.Tell(extension.EventSessionStart, map[string]string{"reason": "reload"})
+		return nil
+	})
+	return problems, err
+}
+
+// describe makes the system prompt for some tools.
+func (h *Harness) describe(tools []agent.Tool) string {
+	p := h.prompt
+	p.Tools = nil
+	for _, t := range tools {
+		p.Tools = append(p.Tools, t.Spec())
+	}
+	system := p.Text()
+	h.room.measure(system, tools)
+	h.mu.Lock()
+	h.system = system
+	h.mu.Unlock()
+	if h.kernel != nil {
+		h.kernel.SetSystem(system)
+	}
+	return system
+}
+
+// MaySwitch asks the extensions whether the conversation may be left, before a front
+// end opens another one. target is a file or an entry. The error says who does not
+// want it, and why.
+func (h *Harness) MaySwitch(ctx context.Context, reason, target string) error {
+	return h.ext.Switch(ctx, extension.Switch{Reason: reason, Target: target})
+}
+
+// ask is what becomes of a prompt before the run: the command that it calls, and what
+// extensions make of it. With handled there is nothing to run; text is for the user.
+func (h *Harness) ask(ctx context.Context, in Input) (out Input, text string, handled bool, err error) {
+	if h.ext == nil {
+		return in, "", false, nil
+	}
+	res, known, err := h.ext.Command(ctx, in.Text)
+	switch {
+	case err != nil:
+		return in, "", false, err
+	case known && res.Prompt == "":
+		return in, res.Text, true, nil
+	case known:
+		if res.Text != "" {
+			h.ext.Say(res.Text)
+		}
+		in.Text = res.Prompt
+	}
+	text, handled, err = h.ext.Input(ctx, extension.Input{Text: in.Text, Images: in.Images})
+	if err != nil || handled {
+		return in, text, handled, err
+	}
+	in.Text = text
+	h.mu.Lock()
+	system := h.system
+	h.mu.Unlock()
+	changed, added, err := h.ext.BeforeStart(ctx, extension.Start{Prompt: in.Text, System: system})
+	if err != nil {
+		return in, "", false, err
+	}
+	h.kernel.SetSystem(changed)
+	in.Text += added
+	return in, "", false, nil
+}
+
+// stopping runs something that Abort ends although the kernel does not run yet.
+func (h *Harness) stopping(ctx context.Context, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h.mu.Lock()
+	h.stop = cancel
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.stop = nil
+	}()
+	return do(ctx)
+}
+
+// prompt1 is one prompt within a run. It gives what the user is told when the model
+// was not asked.
+func (h *Harness) prompt1(ctx context.Context, in Input) (said string, handled bool, err error) {
+	err = h.stopping(ctx, func(ctx context.Context) (err error) {
+		var next Input
+		next, said, handled, err = h.ask(ctx, in)
+		in = next
+		return err
+	})
+	if err != nil || handled {
+		if handled && said != "" {
+			h.ext.Say(said)
+		}
+		return said, handled, err
+	}
+	if h.ext != nil {
+		defer func() {
+			h.mu.Lock()
+			system := h.system
+			h.mu.Unlock()
+			h.kernel.SetSystem(system)
+		}()
+	}
+	m, key := h.message(in)
+	defer h.forget(key) // when the run did not take it, it is gone
+	return "", false, h.kernel.Prompt(ctx, m)
+}
+
+// withExtensions adds to the kernel's hooks what extensions decide.
+func (h *Harness) withExtensions(hooks agent.Hooks) agent.Hooks {
+	if h.ext == nil {
+		return hooks
+	}
+	hooks.TransformContext = h.ext.Context
+	hooks.BeforeTool = h.ext.BeforeTool
+	hooks.AfterTool = h.ext.AfterTool
+	own := hooks.FinishTurn
+	hooks.FinishTurn = func(ctx context.Context, turn agent.Turn) (agent.Action, error) {
+		action, err := own(ctx, turn)
+		if err != nil || action != agent.ActionDefault {
+			return action, err
+		}
+		return h.ext.FinishTurn(ctx, turn)
+	}
+	return hooks
+}
+
+// asked wraps a model so that extensions see each request to it.
+func (h *Harness) asked(p llm.Provider) llm.Provider {
+	if h.ext == nil || p == nil {
+		return p
+	}
+	return gated{h.ext, p}
+}
+
+type gated struct {
+	ext   *extension.Host
+	model llm.Provider
+}
+
+// Stream implements llm.Provider.
+func (g gated) Stream(ctx context.Context, req llm.Request) iter.Seq[llm.Event] {
+	return func(yield func(llm.Event) bool) {
+		changed, err := g.ext.Request(ctx, req)
+		if err != nil {
+			llm.NewBuilder(llm.Message{Model: req.Model}, yield).Fail(&llm.Error{Class: llm.ClassInvalid, Message: err.Error(), Err: err}, nil)
+			return
+		}
+		for e := range g.model.Stream(ctx, changed) {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// gateCompaction asks the extensions about room that is to be made. summary is not
+// empty when one wrote it.
+func (h *Harness) gateCompaction(ctx context.Context, reason string, req *compact.Request) (summary string, err error) {
+	if h.ext == nil {
+		return "", nil
+	}
+	res, err := h.ext.Compaction(ctx, extension.Compaction{Reason: reason, Instructions: req.Instructions, Previous: req.Previous},
+		func() []llm.Message { return compact.Old(*req) })
+	if res.Instructions != "" {
+		req.Instructions = res.Instructions
+	}
+	return res.Summary, err
+}

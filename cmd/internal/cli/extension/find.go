@@ -1,0 +1,105 @@
+// Package extension holds the commands about the agent's extensions, and how the
+// agent finds them.
+package extension
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"muntin/agent/extension"
+	"muntin/agent/extension/sandbox"
+	"muntin/cmd/internal/cli/app"
+	"muntin/internal/state"
+	"muntin/internal/trust"
+)
+
+// StateDir is where extensions keep files and where their logs are.
+func StateDir(a *app.App) string { return filepath.Join(a.Layout.State, "extensions") }
+
+// UserDir is the folder of the user's own extensions; "" when there is no home.
+func UserDir(a *app.App) string {
+	if a.Layout.Config == "" {
+		return ""
+	}
+	return filepath.Join(a.Layout.Config, "extensions")
+}
+
+// ProjectDir is the folder of the extensions of the project that dir lies in.
+func ProjectDir(dir string) string {
+	if repo, err := state.FindRepo(dir); err == nil {
+		dir = repo.Root
+	}
+	return filepath.Join(dir, ".muntin", "extensions")
+}
+
+// Find reads the manifests of the user's extensions, of the project's where the user
+// trusts it, and of the folders in extra, in this order. Nothing is started. Problems
+// are for people.
+func Find(a *app.App, dir string, extra []string) (all []extension.Extension, problems []string, err error) {
+	var places []extension.Place
+	if user := UserDir(a); user != "" {
+		places = append(places, extension.Place{Dir: user, Source: "user"})
+	}
+	project := ProjectDir(dir)
+	if _, err := os.Stat(project); err == nil {
+		trusted, err := Trusted(a, dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if trusted {
+			places = append(places, extension.Place{Dir: project, Source: "project"})
+		} else {
+			problems = append(problems, fmt.Sprintf("the extensions in %s are left out: the folder is not trusted", project))
+		}
+	}
+	for _, path := range extra {
+		places = append(places, extension.Place{Dir: path, Source: "command line", One: true})
+	}
+	all, found := extension.Load(places...)
+	return all, append(problems, found...), nil
+}
+
+// Trusted tells whether the user said that what a folder brings along may be used.
+func Trusted(a *app.App, dir string) (bool, error) {
+	v, err := trust.NewStore(a.Layout.Trust(), a.Now).Lookup(trust.PlaceOf(a.Layout, dir))
+	return v.Known && v.Trusted, err
+}
+
+// A Setup says how a host is made.
+type Setup struct {
+	Dir   string // the working folder
+	Mode  string // tui, print, json or rpc
+	Flags []string
+	Env   []string // of programs that name no permissions
+}
+
+// NewHost makes a host of extensions. No program is started.
+func NewHost(ctx context.Context, a *app.App, all []extension.Extension, s Setup) (*extension.Host, error) {
+	h, err := extension.New(ctx, extension.Options{
+		Extensions: all, Dir: s.Dir, State: StateDir(a), Mode: s.Mode, Version: a.Version, Flags: s.Flags,
+		Env: s.Env, AllEnv: a.Environ, Confine: Confiner(a),
+	})
+	if err != nil {
+		return nil, &app.ExitError{Code: app.ExitUsage, Err: err}
+	}
+	return h, nil
+}
+
+// Confiner gives programs only what their permissions allow, as far as this machine
+// can enforce that.
+func Confiner(a *app.App) func(context.Context, extension.Confinement) ([]string, error) {
+	box := sandbox.New(sandbox.Options{Self: a.Self, Getenv: a.Getenv})
+	return func(ctx context.Context, c extension.Confinement) ([]string, error) {
+		return box.Argv(ctx, Policy(c))
+	}
+}
+
+// Policy is what a confinement means for the sandbox.
+func Policy(c extension.Confinement) sandbox.Policy {
+	return sandbox.Policy{
+		Argv: c.Argv, Dir: c.Dir, Home: c.Home, Read: c.Permission.Read, Write: c.Permission.Write,
+		Writable: c.Writable, Network: c.Permission.Network, Env: c.Env,
+	}
+}
