@@ -51,7 +51,7 @@ func Find(a *app.App, dir string, extra []string) (all []extension.Extension, pr
 		if trusted {
 			places = append(places, extension.Place{Dir: project, Source: "project"})
 		} else {
-			problems = append(problems, fmt.Sprintf("the extensions in %s are left out: the folder is not trusted", project))
+			problems = append(problems, fmt.Sprintf("the extensions in %s are left out: the folder is not trusted (muntin trust does that)", project))
 		}
 	}
 	for _, path := range extra {
