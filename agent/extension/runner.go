@@ -1,6 +1,7 @@
 package extension
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -338,7 +339,7 @@ func (r peering) said(method string, params json.RawMessage) {
 	case SayNotify:
 		var n Notice
 		if json.Unmarshal(params, &n) == nil {
-			r.host.notify(r.ext.Name, n.Level, "%s", term.Clean(n.Text))
+			r.host.notify(r.ext.Name, cmp.Or(n.Level, "info"), "%s", term.Clean(n.Text))
 		}
 	case SayStatus:
 		var s Status
