@@ -34,6 +34,8 @@ var mayImport = []struct {
 	{"agent/credential", []string{"agent/llm", "internal/..."}},
 	{"agent/resource", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/extension", []string{"agent", "agent/llm", "internal/..."}},
+	{"agent/extension/...", []string{"agent/extension", "agent", "agent/llm", "internal/..."}},
+	{"agent/mcp", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/harness", []string{
 		"agent", "agent/llm", "agent/tool", "agent/session", "agent/compact", "agent/resource", "agent/extension", "internal/...",
 	}},
@@ -56,7 +58,9 @@ var walls = []struct {
 	{"github.com/fsnotify/fsnotify", []string{"orchestrator/watch", "checkpoint/watch"}},
 	{"charm.land/bubbletea/v2", []string{"agent/tui", "orchestrator/dash"}},
 	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term"}},
-	{"net/http", []string{"agent/llm/..."}},
+	{"net/http", []string{"agent/llm/...", "agent/mcp"}},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"agent/mcp", "cmd/internal/cli/mcp"}},
+	{"github.com/landlock-lsm/go-landlock", []string{"agent/extension/sandbox"}},
 	{"github.com/yuin/goldmark", nil}, // the oracle of tests only: it costs a millisecond at every start
 	{"github.com/aws", []string{"agent/llm/bedrock", "agent/llm/llmtest"}},
 	{"golang.org/x/oauth2", []string{"agent/llm/vertex"}},

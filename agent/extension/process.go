@@ -34,6 +34,7 @@ type process struct {
 	cancel context.CancelCauseFunc // ends the program
 	out    chan []byte             // frames to write
 	dead   chan struct{}           // closed when the program has ended and was waited for
+	lost   error                   // why it ended, for its peer, which guards it
 	ready  chan struct{}           // closed with the first ready
 	work   sync.WaitGroup
 
@@ -97,11 +98,11 @@ func start(ctx context.Context, work *sync.WaitGroup, l launch, p peer) (*proces
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
+		p.died(pr, err) // before the calls fail: whoever made them may try again at once
 		pr.end(err)
 		cancel(nil)
 		pr.work.Wait()
 		close(pr.dead)
-		p.died(pr, err)
 	})
 	return pr, nil
 }

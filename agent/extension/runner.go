@@ -69,10 +69,13 @@ func (r *runner) running(ctx context.Context) (*process, error) {
 		return nil, fmt.Errorf("starting it: %w", err)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if p.ending() == nil {
-		r.process = p
+	if lost := p.lost; lost != nil {
+		r.mu.Unlock()
+		r.crashed(lost)
+		return nil, lost
 	}
+	defer r.mu.Unlock()
+	r.process = p
 	for _, f := range r.pending {
 		p.send(f)
 	}
@@ -125,7 +128,9 @@ func (r *runner) await(ctx context.Context, p *process) error {
 		}
 		err = fmt.Errorf("it speaks protocol %d, not %d", p.hello.Protocol, Protocol)
 	case <-p.dead:
-		return p.ending()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return p.lost
 	case <-timer.C:
 		err = fmt.Errorf("it was not ready within %s", r.ext.Start.or(DefaultStart))
 	case <-ctx.Done():
@@ -290,16 +295,6 @@ type peering struct {
 
 func (r peering) died(p *process, err error) {
 	_ = r.log.Close()
-	r.mu.Lock()
-	was := r.process == p
-	if was {
-		r.process = nil
-	}
-	closed := r.closed
-	r.mu.Unlock()
-	if closed || !was { // else whoever starts it tells
-		return
-	}
 	text := "its program ended"
 	if err != nil {
 		text = err.Error()
@@ -307,7 +302,18 @@ func (r peering) died(p *process, err error) {
 	if line := r.last.text(); line != "" {
 		text += ": " + line
 	}
-	r.crashed(errors.New(text))
+	lost := errors.New(text)
+	r.mu.Lock()
+	p.lost = lost
+	was := r.process == p
+	if was {
+		r.process = nil
+	}
+	closed := r.closed
+	r.mu.Unlock()
+	if was && !closed { // else whoever starts it tells
+		r.crashed(lost)
+	}
 }
 
 func (r peering) ask(ctx context.Context, q Question) Answer {

@@ -66,13 +66,26 @@ func (h *Harness) attach(opts Options) {
 	}})
 }
 
-// toolsNamed gives tools by name: those of extensions before those of the set. nil
-// is the default ones and all of the extensions.
+// A ToolSource is where tools beside the built-in ones come from.
+type ToolSource interface {
+	// Tools gives the tools that there are; it is called more than once.
+	Tools() []agent.Tool
+	// Close is called once, when no tool of it runs any more.
+	Close() error
+}
+
+// toolsNamed gives tools by name: those of extensions, those of the other source, those
+// of the set. nil is the default ones and all of the others.
 func (h *Harness) toolsNamed(names []string) ([]agent.Tool, error) {
 	theirs := h.ext.Tools()
+	if h.more != nil {
+		theirs = append(theirs, h.more.Tools()...)
+	}
 	byName := map[string]agent.Tool{}
 	for _, t := range theirs {
-		byName[t.Spec().Name] = t
+		if name := t.Spec().Name; byName[name] == nil {
+			byName[name] = t
+		}
 	}
 	if names == nil {
 		names = tool.Defaults()

@@ -58,6 +58,9 @@ type Options struct {
 	OnEvent func(agent.Event)
 	Now     func() time.Time // default time.Now
 
+	// More is another source of tools, closed with the agent, also when it cannot be
+	// opened. nil: none.
+	More ToolSource
 	// Extensions are closed with the agent, also when it cannot be opened. nil: none.
 	Extensions *extension.Host
 	// Reload finds the extensions anew; nil: they stay.
@@ -82,6 +85,7 @@ type Harness struct {
 	retry   agent.RetryPolicy
 	maxOut  int             // tokens, of Options.MaxTokens
 	ext     *extension.Host // nil: none
+	more    ToolSource      // nil: none
 	reload  func() ([]extension.Extension, []string, error)
 	names   []string        // of tools, as the options say
 	prompt  resource.Prompt // without the tools
@@ -114,8 +118,9 @@ type waiting struct {
 func Open(ctx context.Context, opts Options) (*Harness, error) {
 	h, err := open(ctx, opts)
 	if err != nil {
-		if opts.Extensions != nil {
-			opts.Extensions.Close()
+		opts.Extensions.Close()
+		if opts.More != nil {
+			err = errors.Join(err, opts.More.Close())
 		}
 		return nil, fmt.Errorf("opening the agent: %w", err)
 	}
@@ -141,7 +146,7 @@ func open(ctx context.Context, opts Options) (*Harness, error) {
 		return nil, err
 	}
 	h := &Harness{
-		tools: set, onEvent: opts.OnEvent, now: opts.Now, ext: opts.Extensions, reload: opts.Reload, names: opts.Tools,
+		tools: set, onEvent: opts.OnEvent, now: opts.Now, ext: opts.Extensions, more: opts.More, reload: opts.Reload, names: opts.Tools,
 		window: opts.Compaction.Window, retry: opts.Retry, maxOut: opts.MaxTokens, sizes: opts.Compaction,
 	}
 	tools, err := h.toolsNamed(opts.Tools)
@@ -220,10 +225,12 @@ func (h *Harness) Close() error {
 	if done != nil {
 		<-done
 	}
-	if h.ext != nil {
-		h.ext.Close()
+	h.ext.Close()
+	err := h.session.Close()
+	if h.more != nil {
+		err = errors.Join(err, h.more.Close())
 	}
-	return h.session.Close()
+	return err
 }
 
 func homeOf(env []string) string {

@@ -378,4 +378,3 @@ func TestSubAgent(t *testing.T) {
 		}
 	}
 }
-

@@ -59,8 +59,10 @@ func (p *person) said() string {
 	return strings.Join(append(p.notices, p.asked...), "\n")
 }
 
-func yes(extension.Question) extension.Answer { return extension.Answer{Answered: true, Confirmed: true} }
-func no(extension.Question) extension.Answer  { return extension.Answer{Answered: true} }
+func yes(extension.Question) extension.Answer {
+	return extension.Answer{Answered: true, Confirmed: true}
+}
+func no(extension.Question) extension.Answer { return extension.Answer{Answered: true} }
 
 // runnable tells whether this machine has what an example is written in.
 func runnable(t *testing.T, e extension.Extension) bool {

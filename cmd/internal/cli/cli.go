@@ -25,6 +25,7 @@ import (
 	"muntin/cmd/internal/cli/doctor"
 	"muntin/cmd/internal/cli/extension"
 	"muntin/cmd/internal/cli/hook"
+	"muntin/cmd/internal/cli/mcp"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
 	"muntin/cmd/internal/cli/plan"
@@ -155,6 +156,7 @@ func commands() []command {
 		{"agent", "agent", agent.NewCmd},
 		{"session", "agent", session.NewCmd},
 		{"adapter", "agent", adapter.NewCmd},
+		{"mcp", "agent", mcp.NewCmd},
 		{"models", "agent", models.NewCmd},
 		{"login", "agent", models.NewLogin},
 		{"todo", "files", todo.NewCmd},

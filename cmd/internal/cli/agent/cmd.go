@@ -116,7 +116,7 @@ func (o *Options) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.NoCompact, "no-auto-compact", false, "never summarise unasked, unless the model has no room left")
 	f.StringArrayVar(&o.Extensions, "extension", nil, "the folder of an extension to load beside the others; may be repeated")
 	f.StringArrayVar(&o.ExtensionFlags, "extension-flag", nil, "EXTENSION.NAME=VALUE, a setting of an extension; may be repeated")
-	f.BoolVar(&o.NoExtensions, "no-extensions", false, "load no extensions")
+	f.BoolVar(&o.NoExtensions, "no-extensions", false, "load no extensions and no MCP servers")
 	f.StringVarP(&o.Name, "name", "n", "", "a name for the conversation, which is shown on the agent's screen too")
 }
 

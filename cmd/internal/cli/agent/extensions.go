@@ -8,8 +8,10 @@ import (
 
 	"muntin/agent/extension"
 	"muntin/agent/harness"
+	"muntin/agent/mcp"
 	"muntin/cmd/internal/cli/app"
 	extensions "muntin/cmd/internal/cli/extension"
+	mcpcli "muntin/cmd/internal/cli/mcp"
 	"muntin/internal/term"
 )
 
@@ -42,10 +44,32 @@ func (o *opener) mode() string {
 	return "tui"
 }
 
-// names are the names of a host's tools.
-func names(h *extension.Host) []string {
+// mcp are the tools of the MCP servers; nil when none is configured.
+func (o *opener) mcp(ctx context.Context) (harness.ToolSource, error) {
+	if o.NoExtensions {
+		return nil, nil
+	}
+	config, problems, err := mcpcli.Config(o.App, o.dir)
+	if err != nil {
+		return nil, err
+	}
+	o.problems = append(o.problems, problems...)
+	if len(config) == 0 {
+		return nil, nil
+	}
+	source, problems := mcp.Open(ctx, mcpcli.Options(o.App, config, o.dir))
+	o.problems = append(o.problems, problems...)
+	return source, nil
+}
+
+// names are the names of the tools of extensions and of another source.
+func names(h *extension.Host, more harness.ToolSource) []string {
+	tools := h.Tools()
+	if more != nil {
+		tools = append(tools, more.Tools()...)
+	}
 	var all []string
-	for _, t := range h.Tools() {
+	for _, t := range tools {
 		all = append(all, t.Spec().Name)
 	}
 	return all

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,9 +65,17 @@ func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harn
 	if err != nil {
 		return nil, err
 	}
-	opts, err := o.options(ctx, at, host, name)
+	more, err := o.mcp(ctx)
 	if err != nil {
 		host.Close()
+		return nil, err
+	}
+	opts, err := o.options(ctx, at, host, more, name)
+	if err != nil {
+		host.Close()
+		if more != nil {
+			err = errors.Join(err, more.Close())
+		}
 		return nil, err
 	}
 	withEvents(&opts)
@@ -87,9 +96,9 @@ func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harn
 }
 
 // options are those of a conversation at a place with a model and extensions.
-func (o *opener) options(ctx context.Context, at rpc.Place, host *extension.Host, name string) (harness.Options, error) {
+func (o *opener) options(ctx context.Context, at rpc.Place, host *extension.Host, more harness.ToolSource, name string) (harness.Options, error) {
 	a := o.App
-	tools, err := toolNames(o.Options, names(host))
+	tools, err := toolNames(o.Options, names(host, more))
 	if err != nil {
 		return harness.Options{}, err
 	}
@@ -111,6 +120,6 @@ func (o *opener) options(ctx context.Context, at rpc.Place, host *extension.Host
 		Tools: tools, System: o.System, AppendSystem: o.Append, NoContext: o.NoContext,
 		Env: toolEnv(a.Environ), SpillDir: spillDir(a, at.File), Now: a.Now, Changed: changedFiles(a),
 		Compaction: compact.Settings{Off: o.NoCompact, Window: o.Window},
-		Extensions: host, Reload: o.reload,
+		Extensions: host, More: more, Reload: o.reload,
 	}, nil
 }
