@@ -37,15 +37,21 @@ func (e *RefusedError) Error() string {
 	return "extension " + e.Extension + ": " + e.Reason
 }
 
-// gating goes through the extensions with a gate, in order. ask makes the question
-// for one, and take its answer; take tells whether to go on.
-func gating[R any](ctx context.Context, h *Host, on, tool string, ask func() any, take func(name string, r R) (bool, error)) error {
+// asking is what one gate asks of extensions.
+type asking[R any] struct {
+	on, tool string                                        // tool is "" for gates without one
+	ask      func() any                                    // makes the question for the next one
+	take     func(name string, r R) (more bool, err error) // takes its answer
+}
+
+// gating goes through the extensions with a gate, in order.
+func gating[R any](ctx context.Context, h *Host, a asking[R]) error {
 	for _, r := range h.all() {
-		g, ok := r.ext.gate(on, tool)
+		g, ok := r.ext.gate(a.on, a.tool)
 		if !ok {
 			continue
 		}
-		raw, err := r.request(ctx, order{method: on, params: ask(), deadline: g.Deadline.or(DefaultGate)})
+		raw, err := r.request(ctx, order{method: a.on, params: a.ask(), deadline: g.Deadline.or(DefaultGate)})
 		var result R
 		if err == nil && len(raw) > 0 {
 			if err = json.Unmarshal(raw, &result); err != nil {
@@ -56,12 +62,12 @@ func gating[R any](ctx context.Context, h *Host, on, tool string, ask func() any
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil && g.Open:
-			h.notify(r.ext.Name, "warning", "it did not decide on %s, and was passed over: %v", on, err)
+			h.notify(r.ext.Name, "warning", "it did not decide on %s, and was passed over: %v", a.on, err)
 			continue
 		case err != nil:
-			return &GateError{Extension: r.ext.Name, Gate: on, Err: err}
+			return &GateError{Extension: r.ext.Name, Gate: a.on, Err: err}
 		}
-		if more, err := take(r.ext.Name, result); err != nil || !more {
+		if more, err := a.take(r.ext.Name, result); err != nil || !more {
 			return err
 		}
 	}
@@ -78,7 +84,7 @@ func (h *Host) gated(on string) bool {
 // Input asks about a prompt. handled means that nothing is to be sent; then the
 // text is for the user.
 func (h *Host) Input(ctx context.Context, in Input) (text string, handled bool, err error) {
-	err = gating(ctx, h, GateInput, "", func() any { return in }, func(name string, r InputResult) (bool, error) {
+	err = gating(ctx, h, asking[InputResult]{GateInput, "", func() any { return in }, func(name string, r InputResult) (bool, error) {
 		switch r.Action {
 		case "", "continue":
 		case "transform":
@@ -89,14 +95,14 @@ func (h *Host) Input(ctx context.Context, in Input) (text string, handled bool, 
 			return false, &GateError{Extension: name, Gate: GateInput, Err: fmt.Errorf("action %q is unknown", r.Action)}
 		}
 		return !handled, nil
-	})
+	}})
 	return in.Text, handled, err
 }
 
 // BeforeStart asks about a run that is about to begin. It gives the system prompt
 // for it and what is added to the user's message.
 func (h *Host) BeforeStart(ctx context.Context, s Start) (system, added string, err error) {
-	err = gating(ctx, h, GateStart, "", func() any { return s }, func(_ string, r StartResult) (bool, error) {
+	err = gating(ctx, h, asking[StartResult]{GateStart, "", func() any { return s }, func(_ string, r StartResult) (bool, error) {
 		if r.System != nil {
 			s.System = *r.System
 		}
@@ -104,24 +110,24 @@ func (h *Host) BeforeStart(ctx context.Context, s Start) (system, added string, 
 			added += "\n\n" + r.Append
 		}
 		return true, nil
-	})
+	}})
 	return s.System, added, err
 }
 
 // Context asks what a request is to show of the conversation.
 func (h *Host) Context(ctx context.Context, messages []llm.Message) ([]llm.Message, error) {
-	err := gating(ctx, h, GateContext, "", func() any { return Context{messages} }, func(_ string, r ContextResult) (bool, error) {
+	err := gating(ctx, h, asking[ContextResult]{GateContext, "", func() any { return Context{messages} }, func(_ string, r ContextResult) (bool, error) {
 		if len(r.Messages) > 0 {
 			messages = r.Messages
 		}
 		return true, nil
-	})
+	}})
 	return messages, err
 }
 
 // Request asks about one request to a model.
 func (h *Host) Request(ctx context.Context, req llm.Request) (llm.Request, error) {
-	err := gating(ctx, h, GateRequest, "", func() any { return wire(req) }, func(_ string, r RequestResult) (bool, error) {
+	err := gating(ctx, h, asking[RequestResult]{GateRequest, "", func() any { return wire(req) }, func(_ string, r RequestResult) (bool, error) {
 		if r.System != nil {
 			req.System = *r.System
 		}
@@ -138,7 +144,7 @@ func (h *Host) Request(ctx context.Context, req llm.Request) (llm.Request, error
 			req.Thinking = r.Thinking
 		}
 		return true, nil
-	})
+	}})
 	return req, err
 }
 
@@ -157,7 +163,7 @@ func wire(req llm.Request) Request {
 func (h *Host) BeforeTool(ctx context.Context, call agent.ToolCall) (agent.Verdict, error) {
 	var v agent.Verdict
 	c := ToolCall{ID: call.ID, Name: call.Name, Args: call.Args}
-	err := gating(ctx, h, GateToolCall, call.Name, func() any { return c }, func(name string, r ToolCallResult) (bool, error) {
+	err := gating(ctx, h, asking[ToolCallResult]{GateToolCall, call.Name, func() any { return c }, func(name string, r ToolCallResult) (bool, error) {
 		if r.Block {
 			v = agent.Verdict{Block: true, Terminate: r.Terminate, Reason: (&RefusedError{name, r.Reason}).Error()}
 			return false, nil
@@ -166,7 +172,7 @@ func (h *Host) BeforeTool(ctx context.Context, call agent.ToolCall) (agent.Verdi
 			c.Args, v.Args = r.Args, r.Args
 		}
 		return true, nil
-	})
+	}})
 	return v, err
 }
 
@@ -177,7 +183,7 @@ func (h *Host) AfterTool(ctx context.Context, call agent.ToolCall, res agent.Too
 			ToolCall: ToolCall{ID: call.ID, Name: call.Name, Args: call.Args}, Content: res.Content, Details: res.Details, IsError: res.IsError,
 		}
 	}
-	err := gating(ctx, h, GateToolResult, call.Name, ask, func(_ string, r ToolResultResult) (bool, error) {
+	err := gating(ctx, h, asking[ToolResultResult]{GateToolResult, call.Name, ask, func(_ string, r ToolResultResult) (bool, error) {
 		if r.Content != nil {
 			res.Content = r.Content
 		}
@@ -188,7 +194,7 @@ func (h *Host) AfterTool(ctx context.Context, call agent.ToolCall, res agent.Too
 			res.IsError = *r.IsError
 		}
 		return true, nil
-	})
+	}})
 	return res, err
 }
 
@@ -197,7 +203,7 @@ func (h *Host) AfterTool(ctx context.Context, call agent.ToolCall, res agent.Too
 func (h *Host) FinishTurn(ctx context.Context, turn agent.Turn) (agent.Action, error) {
 	action := agent.ActionDefault
 	ask := func() any { return Turn{Message: turn.Message, ToolResults: turn.ToolResults} }
-	err := gating(ctx, h, GateTurn, "", ask, func(_ string, r TurnResult) (bool, error) {
+	err := gating(ctx, h, asking[TurnResult]{GateTurn, "", ask, func(_ string, r TurnResult) (bool, error) {
 		switch r.Action {
 		case "continue":
 			action = agent.ActionContinue
@@ -205,7 +211,7 @@ func (h *Host) FinishTurn(ctx context.Context, turn agent.Turn) (agent.Action, e
 			action = agent.ActionEnd
 		}
 		return action == agent.ActionDefault, nil
-	})
+	}})
 	return action, err
 }
 
@@ -217,7 +223,7 @@ func (h *Host) Compaction(ctx context.Context, c Compaction, messages func() []l
 		return result, nil
 	}
 	c.Messages = messages()
-	err := gating(ctx, h, GateCompaction, "", func() any { return c }, func(name string, r CompactionResult) (bool, error) {
+	err := gating(ctx, h, asking[CompactionResult]{GateCompaction, "", func() any { return c }, func(name string, r CompactionResult) (bool, error) {
 		if r.Cancel {
 			return false, &RefusedError{name, r.Reason}
 		}
@@ -226,27 +232,27 @@ func (h *Host) Compaction(ctx context.Context, c Compaction, messages func() []l
 		}
 		result.Summary = r.Summary
 		return r.Summary == "", nil
-	})
+	}})
 	return result, err
 }
 
 // Switch asks whether the conversation may be left. The error is a *RefusedError or
 // a *GateError when it may not.
 func (h *Host) Switch(ctx context.Context, s Switch) error {
-	return gating(ctx, h, GateSwitch, "", func() any { return s }, func(name string, r SwitchResult) (bool, error) {
+	return gating(ctx, h, asking[SwitchResult]{GateSwitch, "", func() any { return s }, func(name string, r SwitchResult) (bool, error) {
 		if r.Cancel {
 			return false, &RefusedError{name, r.Reason}
 		}
 		return true, nil
-	})
+	}})
 }
 
 // UserBash asks whether a command of the user may run. Errors are as for Switch.
 func (h *Host) UserBash(ctx context.Context, b UserBash) error {
-	return gating(ctx, h, GateUserBash, "", func() any { return b }, func(name string, r UserBashResult) (bool, error) {
+	return gating(ctx, h, asking[UserBashResult]{GateUserBash, "", func() any { return b }, func(name string, r UserBashResult) (bool, error) {
 		if r.Block {
 			return false, &RefusedError{name, r.Reason}
 		}
 		return true, nil
-	})
+	}})
 }

@@ -199,7 +199,7 @@ func TestOneThatHangsIsEndedAndTheNextCallWorks(t *testing.T) {
 	}
 	f.board.next(t, "slow warning it did not answer tool_call within 100ms")
 	f.board.next(t, "it hung")
-	if text, err := runTool(t, f, t.Context(), nil); err != nil || text != "done" { // by a new program
+	if text, err := runTool(t.Context(), t, f, nil); err != nil || text != "done" { // by a new program
 		t.Errorf("%q, %v", text, err)
 	}
 	if f.starts() != 2 {
@@ -207,7 +207,7 @@ func TestOneThatHangsIsEndedAndTheNextCallWorks(t *testing.T) {
 	}
 }
 
-func runTool(t *testing.T, f fixture, ctx context.Context, update func(string)) (string, error) {
+func runTool(ctx context.Context, t *testing.T, f fixture, update func(string)) (string, error) {
 	t.Helper()
 	res, err := f.Tools()[0].Run(ctx, json.RawMessage(`{}`), func(r agent.ToolResult) {
 		if update != nil {
@@ -314,7 +314,7 @@ func TestToolsStreamAndRunAtTheSameTime(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			var parts []string
-			text, err := runTool(t, f, t.Context(), func(s string) { parts = append(parts, s) })
+			text, err := runTool(t.Context(), t, f, func(s string) { parts = append(parts, s) })
 			if err != nil || text != "done" || strings.Join(parts, ",") != "part 0,part 1,part 2" {
 				t.Errorf("%q, %v, %v", text, parts, err)
 			}

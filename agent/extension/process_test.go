@@ -8,9 +8,9 @@ import (
 )
 
 // stub counts what a program said.
-type stub struct{ said_, garbled int }
+type stub struct{ events, garbled int }
 
-func (s *stub) said(string, json.RawMessage)         { s.said_++ }
+func (s *stub) said(string, json.RawMessage)         { s.events++ }
 func (s *stub) ask(context.Context, Question) Answer { return Answer{} }
 func (s *stub) garbage(string)                       { s.garbled++ }
 func (s *stub) died(*process, error)                 {}
@@ -30,7 +30,7 @@ func TestLinesMayComeInPieces(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	if s.said_ != 2 || s.garbled != 1 || r.p.hello.Protocol != 1 || string(r.p.partial) != `{"type"` {
+	if s.events != 2 || s.garbled != 1 || r.p.hello.Protocol != 1 || string(r.p.partial) != `{"type"` {
 		t.Errorf("%+v, %q", s, r.p.partial)
 	}
 }
@@ -47,7 +47,7 @@ func TestALineWithoutAnEndIsDropped(t *testing.T) {
 			t.Fatal("it is all kept")
 		}
 	}
-	if _, err := r.Write([]byte("\n{\"type\":\"event\",\"method\":\"x\"}\n")); err != nil || s.said_ != 1 || s.garbled != 1 {
+	if _, err := r.Write([]byte("\n{\"type\":\"event\",\"method\":\"x\"}\n")); err != nil || s.events != 1 || s.garbled != 1 {
 		t.Errorf("%v, %+v", err, s)
 	}
 }

@@ -100,7 +100,7 @@ func (r *runner) start(ctx context.Context) (*process, error) {
 	}
 	last := &lastLine{to: log}
 	l.stderr = last
-	p, err := start(r.host.ctx, &r.host.work, l, peering{r, last, log})
+	p, err := start(r.host.ctx, &r.host.work, l, peering{r, last, log}) //nolint:contextcheck // the program outlives the call
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

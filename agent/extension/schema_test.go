@@ -15,7 +15,7 @@ import (
 	"muntin/agent/llm"
 )
 
-var update = flag.Bool("update", false, "write docs/extension.schema.json") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "write docs/extension.schema.json")
 
 // TestTheSchemaIsCurrent makes the schema of the protocol and the manifest from the Go
 // types and compares it with the one in docs; -update writes it.

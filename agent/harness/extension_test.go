@@ -240,7 +240,9 @@ func TestReloadTakesWhatIsThereNow(t *testing.T) {
 	e := ownExtension(t, everything, everyGate)
 	next := ownExtension(t, strings.Replace(everything, "name: extra", "name: newer", 1), everyGate)
 	h := extended(t, p, e, func(o *harness.Options) {
-		o.Reload = func() ([]extension.Extension, []string, error) { return []extension.Extension{next}, []string{"a note"}, nil }
+		o.Reload = func() ([]extension.Extension, []string, error) {
+			return []extension.Extension{next}, []string{"a note"}, nil
+		}
 	})
 	problems, err := h.Reload(t.Context())
 	if err != nil || len(problems) != 1 {

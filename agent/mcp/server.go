@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"net/http" //nolint:depguard // the SDK is given a client, for the headers of a server
 	"net/url"
 	"os"
 	"path/filepath"
@@ -39,7 +39,7 @@ func (s *server) connected(ctx context.Context) (*mcp.ClientSession, error) {
 	if s.session != nil {
 		return s.session, nil
 	}
-	transport, end, err := s.transport()
+	transport, end, err := s.transport() //nolint:contextcheck // the program outlives the call
 	if err != nil {
 		return nil, err
 	}

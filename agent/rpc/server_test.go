@@ -51,6 +51,11 @@ type client struct {
 
 func serve(t *testing.T, file string) *client {
 	t.Helper()
+	return serveWith(t, file, func(*harness.Options) {})
+}
+
+func serveWith(t *testing.T, file string, change func(*harness.Options)) *client {
+	t.Helper()
 	s, err := scripted.Parse("talk", []byte(talk))
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +67,7 @@ func serve(t *testing.T, file string) *client {
 	inR, inW := pipe(t)
 	outR, outW := pipe(t)
 	n := 0
+	var server *rpc.Server
 	o := rpc.Options{
 		In: inR, Out: outW,
 		Open: func(ctx context.Context, at rpc.Place, onEvent func(agent.Event)) (*harness.Harness, error) {
@@ -70,10 +76,13 @@ func serve(t *testing.T, file string) *client {
 				model = "p/plain"
 			}
 			_, id, _ := strings.Cut(model, "/")
-			return harness.Open(ctx, harness.Options{
+			opts := harness.Options{
 				Provider: provider, Model: model, Known: known(id), Dir: dir, Session: at.File, Parent: at.Parent,
 				Thinking: at.Thinking, OnEvent: onEvent, Retry: agent.RetryPolicy{BaseDelay: 10 * time.Millisecond, MaxAttempts: 2},
-			})
+				UI: server, OnWaiting: server.Waiting,
+			}
+			change(&opts)
+			return harness.Open(ctx, opts)
 		},
 		NewFile: func() (string, error) {
 			if file == "" {
@@ -93,8 +102,9 @@ func serve(t *testing.T, file string) *client {
 		Export: func(path string, s *session.Session) (string, error) { return path + s.Header().ID, nil },
 	}
 	c := &client{t: t, in: inW, lines: make(chan map[string]any, 10_000), ended: make(chan error, 1)}
+	server = rpc.NewServer(o)
 	go func() {
-		err := rpc.NewServer(o).Serve(t.Context(), rpc.Place{File: file})
+		err := server.Serve(t.Context(), rpc.Place{File: file})
 		outW.Close()
 		c.ended <- err
 	}()

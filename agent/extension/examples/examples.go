@@ -16,7 +16,7 @@ import (
 )
 
 //go:embed all:_files
-var files embed.FS //nolint:gochecknoglobals // embedded, never changed
+var files embed.FS
 
 // An Example is one that ships.
 type Example struct {

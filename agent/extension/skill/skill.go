@@ -4,7 +4,7 @@ package skill
 import _ "embed" // for the text
 
 //go:embed SKILL.md
-var text string //nolint:gochecknoglobals // embedded, never changed
+var text string
 
 // Text is the SKILL.md, in the Agent Skills format (https://agentskills.io).
 func Text() string { return text }

@@ -70,7 +70,7 @@ func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harn
 		host.Close()
 		return nil, err
 	}
-	opts, err := o.options(ctx, at, host, more, name)
+	opts, err := o.options(ctx, at, beside{host, more}, name)
 	if err != nil {
 		host.Close()
 		if more != nil {
@@ -95,14 +95,20 @@ func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harn
 	return h, err
 }
 
+// beside is where more comes from than muntin has; both may be nil.
+type beside struct {
+	host *extension.Host
+	more harness.ToolSource
+}
+
 // options are those of a conversation at a place with a model and extensions.
-func (o *opener) options(ctx context.Context, at rpc.Place, host *extension.Host, more harness.ToolSource, name string) (harness.Options, error) {
+func (o *opener) options(ctx context.Context, at rpc.Place, b beside, name string) (harness.Options, error) {
 	a := o.App
-	tools, err := toolNames(o.Options, names(host, more))
+	tools, err := toolNames(o.Options, names(b.host, b.more))
 	if err != nil {
 		return harness.Options{}, err
 	}
-	model, level, err := newModel(ctx, o.Options, host, name)
+	model, level, err := newModel(ctx, o.Options, b.host, name)
 	if err != nil {
 		return harness.Options{}, err
 	}
@@ -120,6 +126,6 @@ func (o *opener) options(ctx context.Context, at rpc.Place, host *extension.Host
 		Tools: tools, System: o.System, AppendSystem: o.Append, NoContext: o.NoContext,
 		Env: toolEnv(a.Environ), SpillDir: spillDir(a, at.File), Now: a.Now, Changed: changedFiles(a),
 		Compaction: compact.Settings{Off: o.NoCompact, Window: o.Window},
-		Extensions: host, More: more, Reload: o.reload,
+		Extensions: b.host, More: b.more, Reload: o.reload,
 	}, nil
 }

@@ -73,15 +73,15 @@ func NewServer(a *app.App) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "muntin", Version: a.Version}, &mcp.ServerOptions{
 		Instructions: "The task board and the agents of this repository. Claim a task before you work on it, and mark it done when it is.",
 	})
-	add(s, a, "todo_ls", "List the tasks of the board, with their states and who has them.", todo.NewCmd, func(none) []string {
+	add(s, a, verb[none]{"todo_ls", "List the tasks of the board, with their states and who has them.", todo.NewCmd, func(none) []string {
 		return []string{"ls", "--json"}
-	})
-	add(s, a, "todo_add", "Add a task to the board.", todo.NewCmd, func(p adding) []string { return []string{"add", "--json", "--", p.Text} })
-	add(s, a, "todo_claim", "Take a task, so that nobody else does.", todo.NewCmd, func(p claiming) []string {
+	}})
+	add(s, a, verb[adding]{"todo_add", "Add a task to the board.", todo.NewCmd, func(p adding) []string { return []string{"add", "--json", "--", p.Text} }})
+	add(s, a, verb[claiming]{"todo_claim", "Take a task, so that nobody else does.", todo.NewCmd, func(p claiming) []string {
 		return append(given("--as", p.As, "claim", "--json"), "--", p.Task)
-	})
-	add(s, a, "todo_done", "Tick a task.", todo.NewCmd, func(p naming) []string { return []string{"done", "--json", "--", p.Task} })
-	add(s, a, "send", "Send another agent a message. It is delivered exactly once.", message.NewSend, func(p sending) []string {
+	}})
+	add(s, a, verb[naming]{"todo_done", "Tick a task.", todo.NewCmd, func(p naming) []string { return []string{"done", "--json", "--", p.Task} }})
+	add(s, a, verb[sending]{"send", "Send another agent a message. It is delivered exactly once.", message.NewSend, func(p sending) []string {
 		args := given("--run", p.Run, "--json")
 		if p.Wait {
 			args = append(args, "--wait")
@@ -90,11 +90,11 @@ func NewServer(a *app.App) *mcp.Server {
 			args = append(args, "--steer")
 		}
 		return append(args, "--", p.Agent, p.Text)
-	})
-	add(s, a, "status", "What the runs of this repository and their agents are doing.", run.NewLs, func(none) []string { return []string{"--json"} })
-	add(s, a, "checkpoints", "List checkpoints of files, newest first.", checkpoint.NewCmd, func(p chain) []string {
+	}})
+	add(s, a, verb[none]{"status", "What the runs of this repository and their agents are doing.", run.NewLs, func(none) []string { return []string{"--json"} }})
+	add(s, a, verb[chain]{"checkpoints", "List checkpoints of files, newest first.", checkpoint.NewCmd, func(p chain) []string {
 		return given("--agent", p.Agent, given("--run", p.Run, "ls", "--json", "--lines", "50")...)
-	})
+	}})
 	return s
 }
 
@@ -106,9 +106,16 @@ func given(flag, value string, args ...string) []string {
 	return append(args, flag+"="+value)
 }
 
-func add[P any](s *mcp.Server, a *app.App, name, description string, makeCmd func(*app.App) *cobra.Command, args func(P) []string) {
-	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, func(ctx context.Context, _ *mcp.CallToolRequest, p P) (*mcp.CallToolResult, any, error) {
-		text, err := call(ctx, a, makeCmd, args(p))
+// a verb is a tool that is one of our commands.
+type verb[P any] struct {
+	name, description string
+	cmd               func(*app.App) *cobra.Command
+	args              func(P) []string
+}
+
+func add[P any](s *mcp.Server, a *app.App, v verb[P]) {
+	mcp.AddTool(s, &mcp.Tool{Name: v.name, Description: v.description}, func(ctx context.Context, _ *mcp.CallToolRequest, p P) (*mcp.CallToolResult, any, error) {
+		text, err := call(ctx, a, v.cmd, v.args(p))
 		if err != nil {
 			return nil, nil, err // it becomes a result that says so
 		}

@@ -44,7 +44,7 @@ func client(t *testing.T, environ ...string) *mcp.ClientSession {
 	t.Cleanup(func() {
 		_ = session.Close()
 		cancel()
-		<-done
+		_ = <-done // it was cancelled
 	})
 	return session
 }
