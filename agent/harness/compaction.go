@@ -143,6 +143,11 @@ func (h *Harness) makeRoom(ctx context.Context, reason, instructions string) (ag
 // belong to the run.
 func (h *Harness) tell(e agent.Event) {
 	h.ext.Event(e)
+	h.show(e)
+}
+
+// show is tell for the front end alone.
+func (h *Harness) show(e agent.Event) {
 	h.telling.Lock()
 	defer h.telling.Unlock()
 	if h.onEvent != nil {

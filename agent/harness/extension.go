@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -247,6 +248,8 @@ func (h *Harness) prompt1(ctx context.Context, in Input) (said string, handled b
 		if handled && said != "" {
 			h.ext.Say(said)
 		}
+		// Whoever waits for the end of what a prompt began sees one, as of a run.
+		h.show(agent.Event{Type: agent.EventSettled, Aborted: errors.Is(err, ErrAborted)})
 		return said, handled, err
 	}
 	if h.ext != nil {

@@ -102,7 +102,7 @@ func (s *Server) Status(t harness.Status) {
 // harness.Options.OnWaiting.
 func (s *Server) Waiting() {
 	s.mu.Lock()
-	ready := s.agent != nil && s.ctx != nil && s.ctx.Err() == nil
+	ready := s.agent != nil && s.agent.Queued() > 0 && s.ctx.Err() == nil
 	s.mu.Unlock()
 	if !ready {
 		return

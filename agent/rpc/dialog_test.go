@@ -71,6 +71,7 @@ func TestTheClientAnswersWhatExtensionsAsk(t *testing.T) {
 			t.Errorf("%v", q)
 		}
 		c.until("what came of it", func(o map[string]any) bool { return o["method"] == "notify" && o["message"] == want })
+		c.event("agent_settled")
 	}
 	for answer, cancelled := range map[string]bool{`"confirmed":false`: true, `"confirmed":true`: false} {
 		c.send(`{"id":"leave","type":"new_session"}` + "\n")
@@ -81,4 +82,14 @@ func TestTheClientAnswersWhatExtensionsAsk(t *testing.T) {
 			t.Errorf("%s: %v", answer, data)
 		}
 	}
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
 }

@@ -92,13 +92,18 @@ func NewServer(o Options) *Server {
 func (s *Server) Serve(ctx context.Context, at Place) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	s.mu.Lock()
 	s.ctx = ctx
+	s.mu.Unlock()
 	s.out.onError(cancel)
 	h, err := s.opts.Open(ctx, at, s.onEvent)
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
 	s.agent = h
+	s.mu.Unlock()
+	s.Waiting() // for what an extension said before
 	lines, stop := s.read()
 	err = s.serve(ctx, lines)
 	stop()

@@ -124,16 +124,6 @@ func serveWith(t *testing.T, file string, change func(*harness.Options)) *client
 	return c
 }
 
-func pipe(t *testing.T) (r, w *os.File) {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close(); w.Close() })
-	return r, w
-}
-
 func (c *client) close() {
 	c.in.Close()
 	select {

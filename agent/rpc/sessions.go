@@ -17,6 +17,14 @@ import (
 // present one when the other cannot be opened.
 func (s *Server) change(ctx context.Context, at Place) error {
 	s.endCommands() // they belong to the conversation that is left
+	err := s.exchange(ctx, at)
+	if err == nil {
+		s.Waiting() // for what an extension of the new one said before
+	}
+	return err
+}
+
+func (s *Server) exchange(ctx context.Context, at Place) error {
 	defer s.pause()()
 	old := s.current()
 	h, err := s.opts.Open(ctx, at, s.onEvent)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,8 +36,8 @@ func client(t *testing.T, environ ...string) *mcp.ClientSession {
 	}
 	far, near := mcp.NewInMemoryTransports()
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- own.NewServer(a).Run(ctx, far) }()
+	var done sync.WaitGroup
+	done.Go(func() { _ = own.NewServer(a).Run(ctx, far) }) // ends with the context
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, near, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func client(t *testing.T, environ ...string) *mcp.ClientSession {
 	t.Cleanup(func() {
 		_ = session.Close()
 		cancel()
-		_ = <-done // it was cancelled
+		done.Wait()
 	})
 	return session
 }
