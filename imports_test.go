@@ -41,6 +41,7 @@ var mayImport = []struct {
 	}},
 	{"agent/tui", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
 	{"agent/rpc", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
+	{"agent/acp", []string{"agent", "agent/llm", "agent/harness", "internal/..."}},
 	{"agent/adapter/...", []string{"agent/adapter", "internal/..."}},
 	{"agent/pty", []string{"agent/adapter", "checkpoint", "internal/..."}},
 	{"orchestrator/...", []string{"orchestrator/...", "agent/pty", "agent/adapter", "tmux", "checkpoint", "recipes/...", "internal/..."}},
@@ -60,6 +61,7 @@ var walls = []struct {
 	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term"}},
 	{"net/http", []string{"agent/llm/...", "agent/mcp"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"agent/mcp", "cmd/internal/cli/mcp"}},
+	{"github.com/coder/acp-go-sdk", []string{"agent/acp"}},
 	{"github.com/landlock-lsm/go-landlock", []string{"agent/extension/sandbox"}},
 	{"github.com/yuin/goldmark", nil}, // the oracle of tests only: it costs a millisecond at every start
 	{"github.com/aws", []string{"agent/llm/bedrock", "agent/llm/llmtest"}},

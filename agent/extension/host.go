@@ -28,7 +28,7 @@ type Options struct {
 	Extensions []Extension // in the order in which gates are asked
 	Dir        string      // the working folder
 	State      string      // the folder of what extensions keep, and of their logs
-	Mode       string      // tui, print, json or rpc
+	Mode       string      // tui, print, json, rpc or acp
 	Version    string      // of muntin
 	Env        []string    // of programs that name no permissions
 	AllEnv     []string    // where those that do find the variables that they name

@@ -40,7 +40,7 @@ type Hello struct {
 	Dir      string         `json:"dir" jsonschema:"the working folder"`
 	State    string         `json:"state" jsonschema:"a folder that the extension may keep files in"`
 	Session  string         `json:"session" jsonschema:"the id of the conversation"`
-	Mode     string         `json:"mode" jsonschema:"tui, print, json or rpc"`
+	Mode     string         `json:"mode" jsonschema:"tui, print, json, rpc or acp"`
 	Dialogs  bool           `json:"dialogs" jsonschema:"whether there is somebody to ask"`
 	Flags    map[string]any `json:"flags" jsonschema:"the values of the manifest's flags"`
 }

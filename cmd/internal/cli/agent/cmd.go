@@ -52,6 +52,8 @@ type Options struct {
 	Extensions     []string // folders
 	ExtensionFlags []string // EXTENSION.NAME=VALUE
 	NoExtensions   bool
+
+	ACP bool
 }
 
 // NewCmd makes `muntin agent`.
@@ -79,6 +81,8 @@ func NewCmd(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Args = args
 			switch {
+			case o.ACP:
+				return runACP(cmd.Context(), o)
 			case o.Mode == "rpc":
 				return runServe(cmd.Context(), o)
 			case o.Print || o.Mode != "":
@@ -98,6 +102,7 @@ func (o *Options) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&o.Print, "print", "p", false, "answer one prompt on standard output and exit")
 	f.StringVar(&o.Mode, "mode", "", "text, json for every event on a line, or rpc")
+	f.BoolVar(&o.ACP, "acp", false, "let an editor drive the agent, by the Agent Client Protocol on standard input and output")
 	f.StringVar(&o.Model, "model", "", "provider/id[:thinking] (default: $MUNTIN_MODEL)")
 	f.StringVar(&o.Thinking, "thinking", "", "off, minimal, low, medium, high, xhigh or max (default: the model's)")
 	f.StringVar(&o.BaseURL, "base-url", "", "another server that speaks the provider's API")

@@ -36,6 +36,8 @@ func (o *opener) host(ctx context.Context) (*extension.Host, error) {
 
 func (o *opener) mode() string {
 	switch {
+	case o.ACP:
+		return "acp"
 	case o.Mode == "json" || o.Mode == "rpc":
 		return o.Mode
 	case o.Print || o.Mode != "":

@@ -70,7 +70,7 @@ func Trusted(a *app.App, dir string) (bool, error) {
 // A Setup says how a host is made.
 type Setup struct {
 	Dir   string // the working folder
-	Mode  string // tui, print, json or rpc
+	Mode  string // tui, print, json, rpc or acp
 	Flags []string
 	Env   []string // of programs that name no permissions
 }
