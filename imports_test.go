@@ -37,6 +37,7 @@ var mayImport = []struct {
 		"agent", "agent/llm", "agent/tool", "agent/session", "agent/compact", "agent/resource", "agent/extension", "internal/...",
 	}},
 	{"agent/tui", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
+	{"agent/tui/...", []string{"internal/..."}},
 	{"agent/rpc", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
 	{"agent/adapter/...", []string{"agent/adapter", "internal/..."}},
 	{"agent/pty", []string{"agent/adapter", "checkpoint", "internal/..."}},
@@ -53,7 +54,7 @@ var walls = []struct {
 	{"github.com/go-git/go-git/v5", []string{"checkpoint/..."}},
 	{"github.com/creack/pty", []string{"agent/pty"}},
 	{"github.com/fsnotify/fsnotify", []string{"orchestrator/watch", "checkpoint/watch"}},
-	{"charm.land/bubbletea/v2", []string{"agent/tui", "orchestrator/dash"}},
+	{"charm.land/bubbletea/v2", []string{"agent/tui", "orchestrator/dash", "internal/rest"}},
 	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term"}},
 	{"net/http", []string{"agent/llm/..."}},
 	{"github.com/yuin/goldmark", nil}, // the oracle of tests only: it costs a millisecond at every start

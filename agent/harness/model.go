@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"muntin/agent"
@@ -42,6 +43,15 @@ func (m Model) level(want llm.Level) llm.Level {
 	}
 	level, _ := m.Known.Level(want)
 	return level
+}
+
+// Levels are the levels of thinking that the model has; all of them when nothing is
+// known of it.
+func (m Model) Levels() []llm.Level {
+	if m.Known.ID == "" {
+		return llm.Levels()
+	}
+	return slices.DeleteFunc(llm.Levels(), func(l llm.Level) bool { return !m.Known.Supports(l) })
 }
 
 // restore takes over what the session says of model and thinking, and records in

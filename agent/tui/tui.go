@@ -1,17 +1,14 @@
 // Package tui is the interactive front end of the coding agent, for a pane.
 //
-// It is line-oriented: it writes the conversation into the terminal's scrollback
-// and reads prompts as lines, which the terminal itself lets one edit. There is no
-// full-screen editor yet. What follows from that: a line holds at most what the
-// terminal's line editing takes (4096 bytes on Linux), a paste of several lines is
-// several messages, and what was typed but not sent is not shown again after other
-// output came between.
+// On a terminal it draws on the main screen: the conversation goes into the
+// terminal's own scrollback, once, and below it a small region shows what streams
+// in, what runs and what waits, the editor and a status line. The plain display
+// (Options.Live is false) writes lines and reads lines, for screen readers, dumb
+// terminals and pipes; there a line holds at most what the terminal's line editing
+// takes (4096 bytes on Linux), and a paste of several lines is several messages.
 //
-// Enter sends a prompt, or steers the turn that runs. Ctrl-C aborts that turn;
-// while nothing runs, twice within two seconds leaves. Ctrl-D leaves when the
-// prompts that wait are done.
-//
-// Prompts also come over a Link, from whoever supervises the pane. Nothing is
+// Enter sends a prompt, or steers the turn that runs; /hotkeys and /help tell the
+// rest. Prompts also come over a Link, from whoever supervises the pane. Nothing is
 // written, and nothing wakes up, while nothing happens.
 package tui
 
@@ -21,24 +18,13 @@ import (
 	"os"
 	"time"
 
+	"muntin/agent"
 	"muntin/agent/harness"
-	"muntin/agent/session"
 	"muntin/internal/term"
 )
 
 // quitWindow is how soon a second Ctrl-C must follow the first one to leave.
 const quitWindow = 2 * time.Second
-
-// An Agent is what the front end needs of the coding agent. *harness.Harness is
-// one; its comments say what the methods do.
-type Agent interface {
-	PromptFrom(ctx context.Context, from session.Origin, text string) (harness.Outcome, error)
-	Continue(ctx context.Context) (harness.Outcome, error)
-	SteerFrom(from session.Origin, text string)
-	Queued() int
-	Knows(originID string) bool
-	Abort()
-}
 
 // A Kind says what an incoming message wants.
 type Kind string
@@ -91,7 +77,8 @@ type Link interface {
 	TurnEnd(id string, o harness.Outcome, err error)
 }
 
-// Options say how the front end looks and where it is. Out is needed.
+// Options say how the front end looks and where it is. Out is needed; with Live
+// also In, which must be a terminal, Tty and Size.
 type Options struct {
 	In         io.Reader        // prompts, a line each; nil: none
 	Out        io.Writer        // colours are brought down by this writer, see term.Streams
@@ -106,14 +93,25 @@ type Options struct {
 	Dir        string
 	First      string // a prompt to begin with; "": none
 	Now        func() time.Time
+	Host       Host
+
+	Live    bool                       // draw on the terminal; else write lines
+	Tty     *os.File                   // what Out goes to
+	Size    func() (width, height int) // of it, in cells
+	Env     []string                   // os.Environ(), for TERM and for programs that are started
+	History string                     // the file of what was sent before; "": none is kept
+
+	commands func() []Command
 }
 
 // A UI is one interactive front end. Make it with New, give its OnEvent to
 // harness.Open, then call Run, once.
 type UI struct {
-	opts   Options
-	screen *screen
-	turn   *turnLog
+	opts    Options
+	display display
+	turn    *turnLog
+	cost    *purse
+	last    *harness.Harness
 }
 
 // New makes a front end that has not written anything yet.
@@ -124,6 +122,21 @@ func New(opts Options) *UI {
 	if opts.Width == nil {
 		opts.Width = func() int { return term.DefaultWidth }
 	}
-	s := &screen{out: opts.Out, theme: opts.Theme, width: opts.Width, terminal: opts.Terminal, echo: opts.Echo}
-	return &UI{opts: opts, screen: s, turn: &turnLog{link: opts.Link}}
+	u := &UI{opts: opts, turn: &turnLog{link: opts.Link}, cost: &purse{}}
+	if opts.Live {
+		u.display = newFull(opts)
+	} else {
+		u.display = &screen{in: opts.In, out: opts.Out, theme: opts.Theme, width: opts.Width, terminal: opts.Terminal, echo: opts.Echo}
+	}
+	return u
 }
+
+// OnEvent shows an event and tells the link of it. Give it to harness.Open.
+func (u *UI) OnEvent(e agent.Event) {
+	u.turn.on(e)
+	u.cost.on(e)
+	u.display.event(e)
+}
+
+// Agent is the agent that Run ended with; nil before.
+func (u *UI) Agent() *harness.Harness { return u.last }

@@ -47,6 +47,7 @@ type Options struct {
 	System    string // text or file
 	Append    string // text or file
 	Name      string
+	Plain     bool
 }
 
 // NewCmd makes `muntin agent`.
@@ -108,6 +109,7 @@ func (o *Options) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Record, "record", "", "a file to write what the model said to, as a conversation that --model scripted/FILE replays")
 	f.IntVar(&o.Window, "context-window", 0, "tokens that the model takes (default: what the catalogue says)")
 	f.BoolVar(&o.NoCompact, "no-auto-compact", false, "never summarise unasked, unless the model has no room left")
+	f.BoolVar(&o.Plain, "plain", false, "lines only, for screen readers: nothing on the screen changes once it is written")
 	f.StringVarP(&o.Name, "name", "n", "", "a name for the conversation, which is shown on the agent's screen too")
 }
 
@@ -179,11 +181,8 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
-	ui := tui.Options{
-		In: a.Streams.In, Out: a.Streams.Out, Terminal: a.Streams.OutTTY, Echo: a.Streams.InTTY,
-		Width: func() int { w, _ := a.Streams.Size(); return w }, Interrupts: interrupts,
-		Theme: a.Theme, Name: cmp.Or(o.Name, "muntin"), Dir: a.Dir, First: first, Now: a.Now,
-	}
+	ui := frontOptions(o, first)
+	ui.Interrupts = interrupts
 	if socket := a.Getenv("MUNTIN_SOCKET"); socket != "" {
 		client, err := pty.Dial(ctx, socket)
 		if err != nil {
@@ -200,13 +199,14 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	var front *tui.UI
 	h, err := op.open(ctx, func(opts *harness.Options) {
 		ui.Model, ui.Dir = opts.Model, opts.Dir
+		ui.Host, ui.History = newHost(op), historyFile(a, opts.Dir)
 		front = tui.New(ui)
 		opts.OnEvent = front.OnEvent
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.Close(), op.record()) }()
+	defer func() { err = errors.Join(err, cmp.Or(front.Agent(), h).Close(), op.record()) }()
 	err = front.Run(ctx, h, h.Problems()...)
 	if ctx.Err() != nil {
 		return nil // asked to end
