@@ -100,6 +100,7 @@ func (m *model) gap() {
 }
 
 func (m *model) head(o Options, notices []string) {
+	m.opts = o
 	m.line(m.theme.Title.Render(term.CleanLine(o.Name)) + m.theme.Dim.Render("  "+term.CleanLine(o.Model)+"  "+term.CleanLine(shortDir(o.Dir))))
 	for _, n := range notices {
 		m.line(m.theme.Warn.Render(term.CleanLine(n)))
