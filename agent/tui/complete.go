@@ -69,6 +69,13 @@ func (m *model) findCommands(want string) []completion {
 			found = append(found, scored{completion{text, "/" + strings.TrimSpace(c.Name+" "+c.Args), c.Help}, score})
 		}
 	}
+	if want == "" { // as /help has them
+		var all []completion
+		for _, f := range found {
+			all = append(all, f.completion)
+		}
+		return all
+	}
 	return best(found)
 }
 

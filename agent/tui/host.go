@@ -11,8 +11,9 @@ import (
 )
 
 // A Host is the program around the front end: what its slash commands reach. A
-// field that is nil leaves out the commands that need it. The functions are called
-// from one goroutine at a time, and may take long.
+// field that is nil leaves out the commands that need it. The functions may take
+// long, but for Branch, Task and Resources.Names; those may be called from several
+// goroutines.
 type Host struct {
 	// Open opens the conversation at a place.
 	Open func(ctx context.Context, at Place, onEvent func(agent.Event)) (*harness.Harness, error)
@@ -64,7 +65,7 @@ type Checkpoint struct {
 // Checkpoints save the files of the working folder and bring them back.
 type Checkpoints interface {
 	// Save saves the files before the turn that a message begins; entry is the
-	// session's leaf at that moment. Nothing is saved when nothing has changed.
+	// session's leaf at that moment.
 	Save(ctx context.Context, entry, message string) error
 	// List gives the checkpoints, newest first.
 	List(ctx context.Context) ([]Checkpoint, error)

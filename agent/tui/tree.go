@@ -237,7 +237,7 @@ func (l *loop) checkpoints(ctx context.Context, _ Asker, _ string) (string, erro
 		return "", err
 	}
 	if len(all) == 0 {
-		return "There are no checkpoints yet: one is saved before each turn that finds changed files.", nil
+		return "There are no checkpoints yet: one is saved before each turn.", nil
 	}
 	var b strings.Builder
 	b.WriteString("| # | When | Files | |\n|---|---|---|---|\n")

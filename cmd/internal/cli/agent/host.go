@@ -18,7 +18,9 @@ import (
 	"muntin/agent/tui"
 	"muntin/cmd/internal/cli/app"
 	"muntin/cmd/internal/cli/models"
+	"muntin/cmd/internal/cli/plan"
 	sessions "muntin/cmd/internal/cli/session"
+	"muntin/cmd/internal/cli/todo"
 	"muntin/internal/state"
 )
 
@@ -62,6 +64,13 @@ func newHost(op *opener) tui.Host {
 		Branch:  func() string { return branch(op.dir) },
 		Task:    func() string { return a.Getenv("MUNTIN_TASK") },
 		Editor:  strings.Fields(cmp.Or(a.Getenv("VISUAL"), a.Getenv("EDITOR"), "vi")),
+	}
+	h.Checkpoints = newSavedFiles(a, op.dir)
+	if _, err := a.Repo(); err == nil {
+		h.Commands = []tui.Command{
+			{Name: "todo", Help: "the board", Run: func(context.Context, tui.Asker, string) (string, error) { return todo.Markdown(a) }},
+			{Name: "plan", Help: "the plan", Run: func(context.Context, tui.Asker, string) (string, error) { return plan.Markdown(a) }},
+		}
 	}
 	if !op.Session.None {
 		h.Sessions = func() ([]session.Info, error) {

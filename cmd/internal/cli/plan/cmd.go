@@ -68,6 +68,16 @@ func (p plan) text() (string, error) {
 	return string(b), err
 }
 
+// Markdown is the plan as people read it, without its front matter.
+func Markdown(a *app.App) (string, error) {
+	p, err := open(a)
+	if err != nil {
+		return "", err
+	}
+	text, err := p.text()
+	return term.Clean(string(board.PlanBody([]byte(text)))), err
+}
+
 // A view is the plan as JSON.
 type view struct {
 	Path   string       `json:"path"`
