@@ -140,17 +140,22 @@ func (p *parser) emphasis(text string, i int, st style, depth int) int {
 // closing finds the run of n characters c that ends what rest begins with.
 func closing(rest string, c byte, n int) int {
 	near := reach(rest)
+	inCode := false
 	for at := n; at < len(near); {
 		i := strings.IndexByte(near[at:], c)
 		if i < 0 {
 			return 0
 		}
+		if strings.Count(near[at:at+i], "`")%2 == 1 {
+			inCode = !inCode
+		}
 		at += i
 		m := run(rest[at:])
 		after, _ := utf8.DecodeRuneInString(rest[at+m:])
 		word := c == '_' && (unicode.IsLetter(after) || unicode.IsDigit(after))
-		if m == n && rest[at-1] != ' ' && !word && strings.Count(rest[n:at], "`")%2 == 0 {
-			return at
+		fits := m == n || m == 3 // the end of one within the other as well
+		if fits && rest[at-1] != ' ' && !word && !inCode {
+			return at + m - n
 		}
 		at += m
 	}

@@ -14,6 +14,7 @@ package markdown
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // MinWidth is the smallest width that is heeded.
@@ -65,10 +66,21 @@ func (s *Stream) Write(text string) []Line {
 	}
 }
 
+// maxTail is how long a line may be, in bytes, that is shown as Markdown before it
+// is whole.
+const maxTail = 4000
+
 // Tail is what was taken and not returned yet, as it would be if the text ended
-// here.
+// here; of a very long line only the end, as it stands.
 func (s *Stream) Tail() []Line {
 	end := *s
+	if len(s.rest) > maxTail {
+		cut := len(s.rest) - maxTail/2
+		for cut < len(s.rest) && !utf8.RuneStart(s.rest[cut]) {
+			cut++
+		}
+		return end.wrapped([]piece{{text: s.rest[cut:]}}, prefix{}, prefix{})
+	}
 	end.table = slices.Clip(s.table)
 	return end.Close()
 }
