@@ -76,7 +76,7 @@ func (l *loop) slash(ctx context.Context, text string) bool {
 	case all[i].Run == nil:
 		return false // a prompt is made of it
 	case l.command != nil:
-		l.display.note("Another command is at work: wait for it, or press Esc.")
+		l.later = append(l.later, text)
 		return true
 	case all[i].Idle && (l.running != nil || len(l.queue) > 0):
 		l.display.note("/" + name + " needs that nothing runs: wait for the end of the turn, or press Esc.")
@@ -110,6 +110,11 @@ func (l *loop) ended(ctx context.Context, r *running) {
 		l.display.note(term.CleanLine(r.err.Error()))
 	}
 	l.tellFacts(ctx)
+	for l.command == nil && len(l.later) > 0 {
+		next := l.later[0]
+		l.later = l.later[1:]
+		l.slash(ctx, next)
+	}
 }
 
 // expand makes a prompt of a text that begins with a template's name.

@@ -52,7 +52,7 @@ func (p *purse) total() float64 {
 
 // tellFacts tells the display what the status line shows.
 func (l *loop) tellFacts(context.Context) {
-	h := l.agent.Load()
+	h := l.Agent()
 	f := facts{model: h.Model().Name, thinking: string(h.Thinking()), cost: l.cost.total(), name: h.Session().Name()}
 	f.used, f.window = h.ContextUsage()
 	if l.opts.Host.Branch != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"muntin/agent"
@@ -21,11 +20,10 @@ import (
 // local is who sent what was typed in the pane.
 const local = "user"
 
-// loop is the state of a Run. It belongs to Run's goroutine, but for what is said
-// of agent, answers and cost.
+// loop is the state of a Run. It belongs to Run's goroutine, but for the
+// fields that say otherwise.
 type loop struct {
 	*UI
-	agent    atomic.Pointer[harness.Harness] // exchanged by commands that need that no turn runs
 	typing   <-chan input
 	messages <-chan Incoming
 	queue    []message   // they begin a turn each
@@ -37,6 +35,7 @@ type loop struct {
 	lastStop time.Time // of the last Ctrl-C while nothing ran
 
 	command  *running      // the slash command that goes on; nil: none
+	later    []string      // slash commands that wait for its end
 	answers  chan input    // to the command that asks
 	over     chan *running // the end of a command or of a person's shell command
 	shells   []*running    // the person's shell commands that go on
@@ -77,11 +76,10 @@ type running struct {
 // when ctx ends, and another error when the terminal or the session can no longer
 // be written. The turn that runs is aborted and waited for. notices are told to
 // the person first. Commands may exchange
-// the agent: Agent gives the last one, which the caller closes.
+// the agent: the caller closes the one that Agent gives.
 func (u *UI) Run(ctx context.Context, a *harness.Harness, notices ...string) error {
 	l := &loop{UI: u, done: make(chan result, 1), answers: make(chan input, 1), over: make(chan *running)}
-	l.agent.Store(a)
-	defer func() { u.last = l.agent.Load() }()
+	l.present.Store(a)
 	u.opts.commands = l.commands
 	u.display.head(ctx, u.opts, notices)
 	if a.Resumed() {
@@ -106,7 +104,7 @@ func (l *loop) life(ctx context.Context) error {
 	}
 	err := l.run(ctx)
 	if l.running != nil {
-		l.agent.Load().Abort()
+		l.Agent().Abort()
 		err = errors.Join(err, l.finish(ctx, <-l.done))
 	}
 	l.endWork()
@@ -186,7 +184,7 @@ func (l *loop) wait(ctx context.Context) error {
 
 // start begins a turn in a goroutine whose end comes over done.
 func (l *loop) start(ctx context.Context, m message) {
-	a := l.agent.Load()
+	a := l.Agent()
 	l.running, l.waited = &m, a.Queued()
 	l.turn.begin(m)
 	if !m.typed && !m.resume {
@@ -241,7 +239,7 @@ func (l *loop) finish(ctx context.Context, r result) error {
 	}
 	// A steer came too late for the turn; unless it is one that not even a turn
 	// of its own could take.
-	if n := l.agent.Load().Queued(); n > 0 && !(resumed && n >= l.waited) {
+	if n := l.Agent().Queued(); n > 0 && !(resumed && n >= l.waited) {
 		l.queue = append([]message{{resume: true}}, l.queue...)
 	}
 	return nil
@@ -319,13 +317,13 @@ func (l *loop) showQueue() {
 func (l *loop) steer(m message) {
 	l.turn.expect(m)
 	l.display.prompt(m, "steering")
-	l.agent.Load().SteerWith(m.input())
+	l.Agent().SteerWith(m.input())
 }
 
 // takeBack gives a person back what it sent and nothing has taken yet. What others
 // sent stays.
 func (l *loop) takeBack() {
-	a := l.agent.Load()
+	a := l.Agent()
 	var texts []string
 	steering, followUp := a.ClearQueue()
 	for _, text := range append(steering, followUp...) {
@@ -359,7 +357,7 @@ func (l *loop) incoming(in Incoming) {
 		}
 		l.display.note("abort asked for by " + m.from)
 		link.Accepted(in.ID)
-		l.agent.Load().Abort()
+		l.Agent().Abort()
 		return
 	}
 	switch {
@@ -367,7 +365,7 @@ func (l *loop) incoming(in Incoming) {
 		link.Refused(in.ID, fmt.Sprintf("unknown kind of message %q", in.Kind))
 	case strings.TrimSpace(in.Text) == "":
 		link.Refused(in.ID, "the message is empty")
-	case in.ID != "" && l.agent.Load().Knows(in.ID): // it came before a restart, and was taken
+	case in.ID != "" && l.Agent().Knows(in.ID): // it came before a restart, and was taken
 		link.Accepted(in.ID)
 		if in.Kind != KindSteer || l.running == nil {
 			m.resume = true
@@ -389,10 +387,10 @@ func (l *loop) incoming(in Incoming) {
 func (l *loop) abort() bool {
 	switch {
 	case l.running != nil:
-		l.agent.Load().Abort()
+		l.Agent().Abort()
 	case l.command != nil:
 		l.command.cancel()
-		l.agent.Load().Abort()
+		l.Agent().Abort()
 	case len(l.shells) > 0:
 		l.shells[len(l.shells)-1].cancel()
 	default:

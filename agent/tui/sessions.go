@@ -21,7 +21,7 @@ func (l *loop) exchange(ctx context.Context, at Place) error {
 	if err != nil {
 		return err
 	}
-	old := l.agent.Swap(h)
+	old := l.present.Swap(h)
 	l.cost.begin(h.Session())
 	if err := old.Close(); err != nil {
 		return fmt.Errorf("closing the conversation that was left: %w", err)
@@ -35,7 +35,7 @@ func (l *loop) exchange(ctx context.Context, at Place) error {
 // place is one for a new conversation with the present model.
 func (l *loop) place(parent string) (Place, error) {
 	file, err := l.opts.Host.NewFile()
-	h := l.agent.Load()
+	h := l.Agent()
 	return Place{File: file, Parent: parent, Model: h.Model().Name, Thinking: h.Thinking()}, err
 }
 
@@ -66,13 +66,13 @@ func (l *loop) resume(ctx context.Context, _ Asker, _ string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if all[i].Path == l.agent.Load().Session().Path() {
+	if all[i].Path == l.Agent().Session().Path() {
 		return "It is the present one.", nil
 	}
 	if err := l.exchange(ctx, Place{File: all[i].Path}); err != nil {
 		return "", err
 	}
-	l.display.past(l.agent.Load().Messages())
+	l.display.past(l.Agent().Messages())
 	return "", nil
 }
 
@@ -94,7 +94,7 @@ func (l *loop) fork(ctx context.Context, _ Asker, _ string) (string, error) {
 }
 
 func (l *loop) clone(ctx context.Context, _ Asker, _ string) (string, error) {
-	leaf := l.agent.Load().Session().Leaf()
+	leaf := l.Agent().Session().Leaf()
 	if leaf == "" {
 		return "", errors.New("there is nothing to copy yet")
 	}
@@ -104,7 +104,7 @@ func (l *loop) clone(ctx context.Context, _ Asker, _ string) (string, error) {
 // forkAt goes on in a copy of the branch that ends with an entry; "" is the root. A
 // conversation in memory has no copy: it goes on from the entry itself.
 func (l *loop) forkAt(ctx context.Context, entry string) error {
-	h := l.agent.Load()
+	h := l.Agent()
 	from := h.Session()
 	if from.Path() == "" {
 		_, err := h.Navigate(ctx, harness.Navigation{Entry: entry, Exact: true})
@@ -123,7 +123,7 @@ func (l *loop) forkAt(ctx context.Context, entry string) error {
 }
 
 func (l *loop) name(ctx context.Context, ask Asker, name string) (string, error) {
-	h := l.agent.Load()
+	h := l.Agent()
 	if name == "" {
 		var err error
 		if name, err = ask.Text(ctx, "The conversation's name", h.Session().Name()); err != nil {
@@ -137,7 +137,7 @@ func (l *loop) name(ctx context.Context, ask Asker, name string) (string, error)
 }
 
 func (l *loop) session(context.Context, Asker, string) (string, error) {
-	h := l.agent.Load()
+	h := l.Agent()
 	s := h.Session()
 	var users, answers, results int
 	var usage llm.Usage
@@ -183,7 +183,7 @@ func (l *loop) export(_ context.Context, _ Asker, path string) (string, error) {
 	if path != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(l.opts.Dir, path)
 	}
-	written, err := l.opts.Host.Export(path, l.agent.Load().Session())
+	written, err := l.opts.Host.Export(path, l.Agent().Session())
 	if err != nil {
 		return "", err
 	}
@@ -192,7 +192,7 @@ func (l *loop) export(_ context.Context, _ Asker, path string) (string, error) {
 
 // copyLast puts the last answer that has a text onto the clipboard.
 func (l *loop) copyLast(context.Context, Asker, string) (string, error) {
-	all := l.agent.Load().Messages()
+	all := l.Agent().Messages()
 	for i := len(all) - 1; i >= 0; i-- {
 		if text := strings.TrimSpace(all[i].Text()); all[i].Role == llm.RoleAssistant && text != "" {
 			l.display.copy(text)
@@ -203,7 +203,7 @@ func (l *loop) copyLast(context.Context, Asker, string) (string, error) {
 }
 
 func (l *loop) model(ctx context.Context, _ Asker, name string) (string, error) {
-	h := l.agent.Load()
+	h := l.Agent()
 	if name == "" {
 		q := question{title: "Which model?"}
 		all := l.opts.Host.Models()
@@ -241,7 +241,7 @@ func (l *loop) model(ctx context.Context, _ Asker, name string) (string, error) 
 }
 
 func (l *loop) thinking(ctx context.Context, _ Asker, want string) (string, error) {
-	h := l.agent.Load()
+	h := l.Agent()
 	levels := h.Model().Levels()
 	if want == "" {
 		q := question{title: "How much shall the model think?"}
@@ -271,7 +271,7 @@ func (l *loop) thinking(ctx context.Context, _ Asker, want string) (string, erro
 
 // cycleThinking goes to the next level.
 func (l *loop) cycleThinking(ctx context.Context) {
-	h := l.agent.Load()
+	h := l.Agent()
 	levels := h.Model().Levels()
 	at := 0
 	for i, lv := range levels {
@@ -289,7 +289,7 @@ func (l *loop) cycleThinking(ctx context.Context) {
 }
 
 func (l *loop) compact(ctx context.Context, _ Asker, instructions string) (string, error) {
-	_, err := l.agent.Load().Compact(ctx, instructions)
+	_, err := l.Agent().Compact(ctx, instructions)
 	return "", err
 }
 

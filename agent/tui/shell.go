@@ -32,7 +32,7 @@ func (l *loop) shell(ctx context.Context, text string) {
 	}
 	start := l.opts.Now()
 	l.display.event(agent.Event{Type: agent.EventToolStart, ToolCallID: id, ToolName: name, Args: args})
-	h := l.agent.Load()
+	h := l.Agent()
 	l.work.Go(func() {
 		defer cancel()
 		var out strings.Builder

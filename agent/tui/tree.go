@@ -24,30 +24,37 @@ type turnPoint struct {
 
 // users are the messages of persons on all branches, in the order of the file.
 func (l *loop) users() ([]turnPoint, error) {
-	s := l.agent.Load().Session()
+	s := l.Agent().Session()
 	nodes := map[string]session.Node{}
-	children := map[string]int{}
 	for _, n := range s.Nodes() {
 		nodes[n.ID] = n
-		children[n.Parent]++
 	}
 	var all []turnPoint
 	err := s.All(func(e session.Entry) error {
-		if e.Type != session.TypeMessage || e.Message == nil || e.Message.Role != llm.RoleUser {
-			return nil
+		if e.Type == session.TypeMessage && e.Message != nil && e.Message.Role == llm.RoleUser {
+			n := nodes[e.ID]
+			all = append(all, turnPoint{id: e.ID, parent: n.Parent, text: e.Message.Text(), onBranch: n.OnBranch, label: n.Label})
 		}
-		n := nodes[e.ID]
-		p := turnPoint{id: e.ID, parent: n.Parent, text: e.Message.Text(), onBranch: n.OnBranch, label: n.Label}
-		for up := n.Parent; up != ""; up = nodes[up].Parent {
-			if children[up] > 1 {
-				p.depth++
-			}
-		}
-		all = append(all, p)
 		return nil
 	})
 	if err == nil && len(all) == 0 {
 		err = errors.New("nothing was said yet")
+	}
+	ways := map[string]map[string]bool{} // from an entry down to messages
+	for _, p := range all {
+		for at := p.id; at != "" && !ways[nodes[at].Parent][at]; at = nodes[at].Parent {
+			if up := nodes[at].Parent; ways[up] == nil {
+				ways[up] = map[string]bool{}
+			}
+			ways[nodes[at].Parent][at] = true
+		}
+	}
+	for i, p := range all {
+		for up := p.parent; up != ""; up = nodes[up].Parent {
+			if len(ways[up]) > 1 {
+				all[i].depth++
+			}
+		}
 	}
 	return all, err
 }
@@ -91,7 +98,7 @@ func (l *loop) withCheckpoints(ctx context.Context, points []turnPoint) error {
 		at[saved[i].Entry] = &saved[i]
 	}
 	nodes := map[string]string{}
-	for _, n := range l.agent.Load().Session().Nodes() {
+	for _, n := range l.Agent().Session().Nodes() {
 		nodes[n.ID] = n.Parent
 	}
 	for i, p := range points {
@@ -157,7 +164,7 @@ type wayBack struct {
 // goBack goes to before a message. The conversation goes first: it can be taken
 // back when the files cannot be restored.
 func (l *loop) goBack(ctx context.Context, p turnPoint, what int) (string, error) {
-	h := l.agent.Load()
+	h := l.Agent()
 	back := wayBack{leaf: h.Session().Leaf()}
 	var told []string
 	if what != backFiles {
@@ -222,7 +229,7 @@ func (l *loop) undo(ctx context.Context) (string, error) {
 		back.files = false
 	}
 	if back.talk {
-		if _, err := l.agent.Load().Navigate(ctx, harness.Navigation{Entry: back.leaf, Exact: true}); err != nil {
+		if _, err := l.Agent().Navigate(ctx, harness.Navigation{Entry: back.leaf, Exact: true}); err != nil {
 			return "", err
 		}
 		told = append(told, "The conversation is as it was.")

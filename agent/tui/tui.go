@@ -16,6 +16,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"muntin/agent"
@@ -111,7 +112,7 @@ type UI struct {
 	display display
 	turn    *turnLog
 	cost    *purse
-	last    *harness.Harness
+	present atomic.Pointer[harness.Harness] // exchanged by commands that need that no turn runs
 }
 
 // New makes a front end that has not written anything yet.
@@ -138,5 +139,6 @@ func (u *UI) OnEvent(e agent.Event) {
 	u.display.event(e)
 }
 
-// Agent is the agent that Run ended with; nil before.
-func (u *UI) Agent() *harness.Harness { return u.last }
+// Agent is the agent of the present conversation; nil before Run. Whoever called Run
+// closes it.
+func (u *UI) Agent() *harness.Harness { return u.present.Load() }

@@ -1,6 +1,9 @@
 package markdown
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // isRow reports whether a line may be one of a table. Lines that turn out to be
 // none are shown as text.
@@ -39,6 +42,9 @@ func (s *Stream) flushTable() []Line {
 	}
 	var out []Line
 	for i, row := range cells {
+		if i == 0 && !slices.ContainsFunc(row, func(c []piece) bool { return len(c) > 0 }) {
+			continue // a head that says nothing
+		}
 		out = append(out, tableRow(row, widths)...)
 		if i == 0 {
 			var parts []string
