@@ -227,7 +227,7 @@ func (l *loop) help(context.Context, Asker, string) (string, error) {
 func hotkeys(context.Context, Asker, string) (string, error) {
 	var b strings.Builder
 	b.WriteString("| Key | What it does |\n|---|---|\n")
-	for _, k := range keyHelp {
+	for _, k := range keyHelp() {
 		fmt.Fprintf(&b, "| %s | %s |\n", k[0], k[1])
 	}
 	return b.String(), nil

@@ -11,30 +11,32 @@ import (
 const escTwice = 500 * time.Millisecond
 
 // keyHelp are the keys for /hotkeys.
-var keyHelp = [][2]string{
-	{"Enter", "send; while a turn runs: steer it"},
-	{"Alt+Enter", "send after the turn"},
-	{"Shift+Enter, Ctrl+J", "a new line"},
-	{"Esc", "abort the turn, or close what is open"},
-	{"Esc Esc", "with an empty editor: /tree"},
-	{"Ctrl+C", "clear the editor, abort the turn; twice: leave"},
-	{"Ctrl+D", "leave, with an empty editor"},
-	{"Alt+Up", "take back what waits"},
-	{"Up, Down", "move, or what was sent before"},
-	{"Tab", "complete a file or a command"},
-	{"Shift+Tab", "the next level of thinking"},
-	{"Ctrl+L", "choose a model"},
-	{"Ctrl+T", "show or hide thinking"},
-	{"Ctrl+O", "show the last folded result, then the one before"},
-	{"Ctrl+X", "copy the last answer"},
-	{"Ctrl+G", "write the prompt in $VISUAL or $EDITOR"},
-	{"Ctrl+A, Ctrl+E, Home, End", "beginning and end of the line"},
-	{"Ctrl+Left, Ctrl+Right, Alt+B, Alt+F", "by words"},
-	{"Ctrl+W, Alt+Backspace, Alt+D", "cut a word"},
-	{"Ctrl+U, Ctrl+K", "cut to the beginning, to the end of the line"},
-	{"Ctrl+Y, Alt+Y", "insert what was cut, then what was cut before"},
-	{"Ctrl+Z, Ctrl+-", "undo"},
-	{"Alt+Z, Ctrl+Shift+Z", "redo"},
+func keyHelp() [][2]string {
+	return [][2]string{
+		{"Enter", "send; while a turn runs: steer it"},
+		{"Alt+Enter", "send after the turn"},
+		{"Shift+Enter, Ctrl+J", "a new line"},
+		{"Esc", "abort the turn, or close what is open"},
+		{"Esc Esc", "with an empty editor: /tree"},
+		{"Ctrl+C", "clear the editor, abort the turn; twice: leave"},
+		{"Ctrl+D", "leave, with an empty editor"},
+		{"Alt+Up", "take back what waits"},
+		{"Up, Down", "move, or what was sent before"},
+		{"Tab", "complete a file or a command"},
+		{"Shift+Tab", "the next level of thinking"},
+		{"Ctrl+L", "choose a model"},
+		{"Ctrl+T", "show or hide thinking"},
+		{"Ctrl+O", "show the last folded result, then the one before"},
+		{"Ctrl+X", "copy the last answer"},
+		{"Ctrl+G", "write the prompt in $VISUAL or $EDITOR"},
+		{"Ctrl+A, Ctrl+E, Home, End", "beginning and end of the line"},
+		{"Ctrl+Left, Ctrl+Right, Alt+B, Alt+F", "by words"},
+		{"Ctrl+W, Alt+Backspace, Alt+D", "cut a word"},
+		{"Ctrl+U, Ctrl+K", "cut to the beginning, to the end of the line"},
+		{"Ctrl+Y, Alt+Y", "insert what was cut, then what was cut before"},
+		{"Ctrl+Z, Ctrl+-", "undo"},
+		{"Alt+Z, Ctrl+Shift+Z", "redo"},
+	}
 }
 
 // key handles a key by Bubble Tea's name for it, and the text that it types.

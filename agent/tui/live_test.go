@@ -106,7 +106,9 @@ func (l *liveUI) sees(texts ...string) {
 
 func TestLive(t *testing.T) {
 	t.Parallel()
-	l := runLive(t, func(s *setup) { s.opts.Host.Editor = []string{"sh", "-c", "printf 'hello there\\n' > \"$1\"", "editor"} })
+	l := runLive(t, func(s *setup) {
+		s.opts.Host.Editor = []string{"sh", "-c", "printf 'hello there\\n' > \"$1\"", "editor"}
+	})
 	l.sees("worker  scripted/test", "❯", "scripted/test")
 	l.keys("work\r")
 	l.sees("❯ work", "let me see", "I will write", "● write  lib/x.sh (2 lines)", "✓ ", "❯")

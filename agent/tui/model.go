@@ -37,6 +37,7 @@ type model struct {
 	thoughts string           // the last thinking, whole
 	streamed bool             // the present message came in pieces
 	tools    []*toolView      // calls that run
+	inTools  bool             // the last that was printed is a result
 	folded   []toolView       // results that were cut, the newest last
 	thinking bool             // thinking is shown
 
@@ -78,7 +79,7 @@ func (m *model) resize(width, height int) {
 // line prints a line of ours, cut at the width.
 func (m *model) line(text string) {
 	m.out = append(m.out, live.Line{Text: term.Truncate(text, m.width)})
-	m.blank = text == ""
+	m.blank, m.inTools = text == "", false
 }
 
 // lines prints lines of Markdown.
@@ -88,7 +89,7 @@ func (m *model) lines(all []markdown.Line) {
 			continue
 		}
 		m.out = append(m.out, live.Line{Text: l.Text, Wraps: l.Wraps})
-		m.blank = l.Text == ""
+		m.blank, m.inTools = l.Text == "", false
 	}
 }
 

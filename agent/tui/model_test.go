@@ -86,7 +86,7 @@ func TestModelTurn(t *testing.T) {
 	m.queue = nil
 	m.footer(harness.Outcome{}, errors.New("no\nkey"))
 	m.status(stateError, "no key")
-	if got := shown(m); got != "● bash  make  2.5s\n  … 3 more lines (Ctrl+O shows them)\n  4\n  5\n  6\n  7\n  8\n  9\n\n❯ faster  (steering)\n\n✗ no\nkey\n  0.0s · 0 in · 0 out\n====\n\n❯\ntest" {
+	if got := shown(m); got != "\n● bash  make  2.5s\n  … 3 more lines (Ctrl+O shows them)\n  4\n  5\n  6\n  7\n  8\n  9\n\n❯ faster  (steering)\n\n✗ no\nkey\n  0.0s · 0 in · 0 out\n====\n\n❯\ntest" {
 		t.Errorf("got\n%s", got)
 	}
 	m.out = nil

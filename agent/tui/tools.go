@@ -56,7 +56,16 @@ func (t *toolView) title(theme term.Theme, mark string) string {
 	return mark + theme.Strong.Render(term.CleanLine(t.name)) + "  " + summary(t.name, t.args)
 }
 
+// printTool prints a call and its result, apart from what is no call.
 func (m *model) printTool(t *toolView) {
+	if !m.inTools {
+		m.gap()
+	}
+	m.printResult(t)
+	m.inTools = true
+}
+
+func (m *model) printResult(t *toolView) {
 	mark := m.theme.Good.Render("● ")
 	if t.failed {
 		mark = m.theme.Bad.Render("● ")

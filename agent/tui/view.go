@@ -46,7 +46,7 @@ func (m *model) view() live.Region {
 func (m *model) running() []string {
 	var lines []string
 	gap := func() {
-		if !m.blank && len(lines) == 0 {
+		if !m.blank && !m.inTools && len(lines) == 0 {
 			lines = append(lines, "")
 		}
 	}

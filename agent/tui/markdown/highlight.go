@@ -73,24 +73,18 @@ func (l language) words(all string) *language {
 	return &l
 }
 
-var (
-	keywordStyle = style{color: magenta}
-	textStyle    = style{color: green}
-	numberStyle  = style{color: cyan}
-)
-
 // paint colours one line. state is what ends the comment or text that the line
 // begins in, "" for none; the one that it ends in is returned.
 func (l *language) paint(line, state string) ([]piece, string) {
 	if l.diff {
-		st := style{}
+		st := style(0)
 		switch {
 		case strings.HasPrefix(line, "+"):
-			st.color = green
+			st = green
 		case strings.HasPrefix(line, "-"):
-			st.color = red
+			st = red
 		case strings.HasPrefix(line, "@@"):
-			st.color = cyan
+			st = cyan
 		}
 		return []piece{{text: line, style: st}}, ""
 	}
@@ -145,9 +139,9 @@ func (l *language) token(line string) (n int, st style, open string) {
 		if l.keywords[line[:n]] || l.keywords[strings.ToLower(line[:n])] && len(l.line) > 0 && l.line[0] == "--" {
 			return n, keywordStyle, ""
 		}
-		return n, style{}, ""
+		return n, 0, ""
 	}
-	return size, style{}, ""
+	return size, 0, ""
 }
 
 // quoted is the length of the text in quotes that a line begins with. One that does

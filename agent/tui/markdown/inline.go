@@ -96,16 +96,16 @@ func (p *parser) codeSpan(rest string, st style) int {
 			break
 		}
 		at += i
-		if m := run(rest[at:]); m == n {
+		m := run(rest[at:])
+		if m == n {
 			code := rest[n:at]
 			if len(code) > 2 && code[0] == ' ' && code[len(code)-1] == ' ' && strings.TrimSpace(code) != "" {
 				code = code[1 : len(code)-1]
 			}
 			p.add(code, st.with(codeStyle), "")
 			return at + n
-		} else {
-			at += m
 		}
+		at += m
 	}
 	p.add(rest[:n], st, "") // no code: as it stands
 	return n
@@ -115,19 +115,19 @@ func (p *parser) codeSpan(rest string, st style) int {
 func (p *parser) emphasis(text string, i int, st style, depth int) int {
 	rest := text[i:]
 	c, n := rest[0], run(rest)
-	as := style{}
+	as := style(0)
 	switch {
 	case c == '~' && n == 2:
-		as.attr = strike
+		as = strike
 	case c == '~' || n > 3:
 	case n == 1:
-		as.attr = italic
+		as = italic
 	case n == 2:
-		as.attr = bold
+		as = bold
 	default:
-		as.attr = bold | italic
+		as = bold | italic
 	}
-	if as.attr != 0 && len(rest) > n && rest[n] != ' ' && !(c == '_' && wordBefore(text, i)) {
+	if as != 0 && len(rest) > n && rest[n] != ' ' && !(c == '_' && wordBefore(text, i)) {
 		if end := closing(rest, c, n); end > 0 {
 			p.parse(rest[n:end], st.with(as), depth+1)
 			return end + n

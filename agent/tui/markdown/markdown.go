@@ -162,12 +162,12 @@ func (s *Stream) block(raw string) []Line {
 		hang := first.add(width(mark))
 		first.text += markStyle.paint(mark)
 		first.cells = hang.cells
-		return s.gap(s.wrapped(inline(rest, style{}), first, hang))
+		return s.gap(s.wrapped(inline(rest, 0), first, hang))
 	}
 	if indent == 0 {
 		s.list = false
 	}
-	return s.gap(s.wrapped(inline(text, style{}), bar.add(indent), bar.add(indent)))
+	return s.gap(s.wrapped(inline(text, 0), bar.add(indent), bar.add(indent)))
 }
 
 // code shows a line within a fence, or the fence's end.

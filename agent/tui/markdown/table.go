@@ -25,9 +25,9 @@ func (s *Stream) flushTable() []Line {
 		if i == 1 {
 			continue
 		}
-		st := style{}
+		st := style(0)
 		if i == 0 {
-			st.attr = bold
+			st = bold
 		}
 		var row [][]piece
 		for _, c := range splitRow(r) {
@@ -61,7 +61,7 @@ func (s *Stream) flushTable() []Line {
 func (s *Stream) asText(rows []string) []Line {
 	var out []Line
 	for _, r := range rows {
-		out = append(out, s.wrapped(inline(r, style{}), prefix{}, prefix{})...)
+		out = append(out, s.wrapped(inline(r, 0), prefix{}, prefix{})...)
 	}
 	return s.gap(out)
 }

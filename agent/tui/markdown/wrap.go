@@ -7,68 +7,72 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The attributes of a style.
+// A style is attributes, and one of the terminal's own 16 colours in its upper half;
+// they fit light and dark backgrounds without asking the terminal.
+type style uint16
+
 const (
-	bold = 1 << iota
+	bold style = 1 << iota
 	dim
 	italic
 	underline
 	strike
 )
 
-// A style is attributes and one of the terminal's own 16 colours, from 1; they fit
-// light and dark backgrounds without asking the terminal.
-type style struct {
-	attr  uint8
-	color uint8
-}
-
-// The colours, and the styles that are made of them.
+// The colours, from 1.
 const (
-	red     = 2
-	green   = 3
-	yellow  = 4
-	blue    = 5
-	magenta = 6
-	cyan    = 7
+	red style = (iota + 2) << colorShift
+	green
+	yellow
+	blue
+	magenta
+	cyan
 )
 
-var (
-	faint     = style{attr: dim}
-	codeStyle = style{color: yellow}
-	linkStyle = style{attr: underline, color: blue}
-	markStyle = style{color: cyan}
+const (
+	colorShift = 8
+	attributes = 1<<colorShift - 1
+)
+
+// The styles of parts of a text.
+const (
+	faint        = dim
+	codeStyle    = yellow
+	linkStyle    = underline | blue
+	markStyle    = cyan
+	keywordStyle = magenta
+	textStyle    = green
+	numberStyle  = cyan
 )
 
 func headingStyle(level int) style {
 	if level == 1 {
-		return style{attr: bold | underline, color: cyan}
+		return bold | underline | cyan
 	}
-	return style{attr: bold, color: cyan}
+	return bold | cyan
 }
 
-// with adds another style.
+// with adds another style, whose colour counts.
 func (s style) with(t style) style {
-	s.attr |= t.attr
-	if t.color != 0 {
-		s.color = t.color
+	if t > attributes {
+		s &= attributes
 	}
-	return s
+	return s | t
 }
 
 // paint is the text in the style.
 func (s style) paint(text string) string {
-	if s == (style{}) || text == "" {
+	if s == 0 || text == "" {
 		return text
 	}
 	codes := []string{}
 	for i, code := range []string{"1", "2", "3", "4", "9"} {
-		if s.attr&(1<<i) != 0 {
+		if s&(1<<i) != 0 {
 			codes = append(codes, code)
 		}
 	}
-	if s.color != 0 {
-		codes = append(codes, strconv.Itoa(29+int(s.color)))
+	if color := int(s >> colorShift); color != 0 {
+		codes = append(codes, strconv.Itoa(29+color))
 	}
 	return "\x1b[" + strings.Join(codes, ";") + "m" + text + "\x1b[m"
 }
