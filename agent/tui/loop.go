@@ -191,6 +191,7 @@ func (l *loop) start(ctx context.Context, m message) {
 		l.display.prompt(m, "")
 	}
 	l.display.status(stateWorking, "")
+	l.tellFacts(ctx)
 	go func() {
 		var r result
 		if m.resume {

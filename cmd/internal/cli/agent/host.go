@@ -62,7 +62,7 @@ func newHost(op *opener) tui.Host {
 		Export:  exportTo(op.dir),
 		Picture: tool.Picture,
 		Branch:  func() string { return branch(op.dir) },
-		Task:    func() string { return a.Getenv("MUNTIN_TASK") },
+		Task:    func() string { return todo.Claimed(a, a.Getenv("MUNTIN_AGENT")) },
 		Editor:  strings.Fields(cmp.Or(a.Getenv("VISUAL"), a.Getenv("EDITOR"), "vi")),
 	}
 	h.Checkpoints = newSavedFiles(a, op.dir)

@@ -47,6 +47,25 @@ func Markdown(a *app.App) (string, error) {
 	return term.Clean(string(b.Bytes())), nil
 }
 
+// Claimed is the task that an agent works on, as "^id"; "" for none, and where there
+// is no board.
+func Claimed(a *app.App, agent string) string {
+	f, err := file(a)
+	if err != nil || agent == "" {
+		return ""
+	}
+	b, err := f.Read()
+	if err != nil {
+		return ""
+	}
+	for _, t := range b.Tasks() {
+		if t.State == board.Claimed && t.Claim == agent {
+			return "^" + t.ID
+		}
+	}
+	return ""
+}
+
 // file finds the board: the one the environment names in an agent's pane, a
 // living run's, else the repository's own.
 func file(a *app.App) (board.File, error) {
