@@ -17,11 +17,13 @@ func (r *step) agent(name string, e pty.Event) {
 	if e.Turn > 0 {
 		a.Turn = e.Turn
 	}
+	r.alive(&a, e)
 	set := func(state pty.AgentState) {
 		a.State, a.Since, a.Doing = state, e.Time, ""
 	}
 	switch e.Kind {
 	case pty.EventStart:
+		a.started()
 		set(pty.AgentStarting)
 		a.Note = ""
 	case pty.EventReady:
@@ -30,6 +32,21 @@ func (r *step) agent(name string, e pty.Event) {
 			a.Source = string(e.Ready.Source)
 		}
 		r.tell(Fact{Agent: name, Good: true, Text: name + " is ready"})
+		r.back(&a)
+	case pty.EventMessage:
+		r.state.Agents[name] = a
+		if e.Message != nil {
+			r.message(a, *e.Message)
+		}
+		return
+	case pty.EventWaiting:
+		if e.Waiting != nil {
+			r.asks(&a, *e.Waiting)
+		}
+	case pty.EventLimit:
+		if e.Limit != nil {
+			r.limited(&a, *e.Limit)
+		}
 	case pty.EventTurnStart:
 		set(pty.AgentWorking)
 	case pty.EventTool:
@@ -61,15 +78,21 @@ func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 	if a.Role == recipes.RolePlanner && end.Reason == pty.TurnDone {
 		r.planned(a)
 	}
-	if end.Usage != nil {
-		a.Tokens += end.Usage.Input + end.Usage.Output + end.Usage.CacheRead + end.Usage.CacheWrite
-		r.state.Agents[a.Name] = a
+	paused := a.Pause.on()
+	a.account(end)
+	if end.Reason == pty.TurnDone && !paused {
+		a.wentWell()
 	}
+	r.state.Agents[a.Name] = a
 	w, ok := r.state.Work[a.Task]
 	if !ok || end.Task != w.Task || (w.Stage != StageWorking && w.Stage != StagePrompting) {
 		return
 	}
 	switch {
+	case end.Reason == pty.TurnExited && !a.Restart.Gone && a.Restart.Policy != RestartNever:
+		r.rest(w, pty.KindPrompt, r.goOnText(w, endedText))
+	case paused && end.Reason != pty.TurnAborted:
+		r.rest(w, pty.KindPrompt, r.goOnText(w, limitText))
 	case end.Reason == pty.TurnAborted:
 		r.mark(w, TaskWaiting, "the turn was aborted by a person")
 	case end.Reason != pty.TurnDone:
@@ -93,7 +116,7 @@ func (r *step) exited(a Agent, exit *pty.ExitInfo) {
 			a.Note = "its process was ended by " + exit.Signal
 		}
 	}
-	r.gone(a)
+	r.ended(a, exit != nil && exit.Code == 0 && exit.Signal == "")
 }
 
 // lost takes the end of an agent's supervisor that wrote none down. What the
@@ -105,15 +128,23 @@ func (r *step) lost(name string) {
 	}
 	a.State, a.Since, a.Doing = pty.AgentUnknown, r.now, ""
 	a.Note = "its supervisor is gone"
-	r.gone(a)
+	r.ended(a, false)
 }
 
 // gone gives the task of an agent that is no more back to the board.
 func (r *step) gone(a Agent) {
+	a.Restart.Gone = true
 	r.state.Agents[a.Name] = a
 	r.tell(Fact{Agent: a.Name, Bad: true, Text: a.Name + ": " + a.Note})
 	w, ok := r.state.Work[a.Task]
-	if ok && (w.Stage == StageWorking || w.Stage == StagePrompting || w.Stage == StagePreparing) {
+	if !ok {
+		return
+	}
+	switch w.Stage {
+	case StageWorking, StagePrompting, StagePreparing, StageResting:
+		if w.Stage == StagePrompting || w.Filed {
+			r.emit(Effect{Kind: EffectRecall, Agent: a.Name, Task: w.Task})
+		}
 		r.mark(w, TaskOpen, "")
 	}
 }

@@ -44,6 +44,7 @@ type ServeOptions struct {
 	Dir     state.RepoDir
 	Environ []string                     // of checks
 	Panes   Panes                        // may be nil
+	Starter Starter                      // may be nil: agents that end stay so
 	OnState func(State, []board.Problem) // called after every step, from one goroutine; may be nil
 	Now     func() time.Time
 }
@@ -92,13 +93,14 @@ func serve(ctx context.Context, o ServeOptions) error {
 		plan: NewPlanFile(o.Dir, o.Run.Plan, filepath.Join(o.Run.Dir.Path, "plan.md")),
 	}
 	crew := NewCrew(CrewOptions{
-		Board: s.board, Plan: s.plan, Git: git, Members: members(o.Run, recipe), Run: o.Run.Name, Branch: o.Run.Branch,
+		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: members(o.Run, recipe), Run: o.Run.Name, Branch: o.Run.Branch,
 		Env: o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
 	})
 	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.watchBoard(ctx) })
 	group.Go(func() error { return s.watchPlan(ctx) })
+	group.Go(func() error { return s.followRequests(ctx, st) })
 	lookouts := map[string]*lookout{}
 	for _, name := range st.Order {
 		l := newLookout(o.Run.Dir.Agent(name))

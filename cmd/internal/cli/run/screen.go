@@ -117,7 +117,7 @@ func taskView(st orchestrator.State, t orchestrator.Task) dash.Task {
 func (s *screen) agentView(st orchestrator.State, a orchestrator.Agent) dash.Agent {
 	agent := dash.Agent{
 		Name: a.Name, Role: a.Role, Model: s.models[a.Name], State: dash.AgentState(a.State), Source: a.Source,
-		Since: a.Since, Task: a.Task, Turn: a.Turn, Tokens: a.Tokens, Note: a.Note,
+		Since: a.Since, Task: a.Task, Turn: a.Turn, Tokens: int(a.Used.Tokens), Note: a.Note,
 	}
 	if a.Checkpoint != nil {
 		agent.Checkpoint = a.Checkpoint.ID
