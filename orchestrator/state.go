@@ -32,7 +32,7 @@ type Task struct {
 	Names    []string  `json:"names,omitempty"` // @names: an agent, a role, or who claimed it
 	After    []string  `json:"after,omitempty"`
 	Check    string    `json:"check,omitempty"`
-	Claim    string    `json:"claim,omitempty"` // who has a task that is active
+	Claim    string    `json:"claim,omitempty"`    // who has a task that is active
 	Priority int       `json:"priority,omitempty"` // 1 is first; 0 is none
 	Ready    bool      `json:"ready,omitempty"`    // open, and nothing it depends on is missing
 	Group    bool      `json:"group,omitempty"`    // done when its children are; never given out

@@ -74,7 +74,7 @@ func ls(ctx context.Context, a *app.App, all, asJSON bool) error {
 		}
 		rows = append(rows, runRow{
 			Name: run.Name, Recipe: run.From, Repo: run.Repo, Alive: alive, Served: run.Served(), Branch: run.Branch,
-			Phase: orchestrator.LastPhase(run.Dir), Created: run.Created, Agents: agentRows(ctx, run),
+			Phase: orchestrator.LastStanding(run.Dir).Phase, Created: run.Created, Agents: agentRows(ctx, run),
 		})
 	}
 	if asJSON {
