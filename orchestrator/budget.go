@@ -114,6 +114,9 @@ func (a *Agent) account(end pty.TurnEndInfo) {
 		a.Used.Tokens += int64(u.Input + u.Output + u.CacheRead + u.CacheWrite)
 		a.Used.Cost += u.Cost
 	}
+	if held := end.Resources; held != nil {
+		a.Used.Memory, a.Used.Processes = held.Memory, held.Processes
+	}
 }
 
 // A Scope is whom a budget is for: an agent, the agents of a role together, or,

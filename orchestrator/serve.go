@@ -132,18 +132,6 @@ func members(run Run, recipe *recipes.Recipe) map[string]Member {
 	return list
 }
 
-// InitialState is the state of a run before anything happened.
-func InitialState(run Run, recipe *recipes.Recipe) State {
-	var agents []Agent
-	for _, a := range recipe.Agents {
-		agents = append(agents, Agent{Name: a.Name, Role: a.Role, Isolated: a.Isolation == recipes.IsolationWorktree})
-	}
-	return NewState(Settings{
-		Run: run.Name, Attempts: recipe.Attempts, Check: recipe.Checks.Task, RunCheck: recipe.Checks.Run, Branch: run.Branch,
-		Approval: recipe.Board.Approve,
-	}, agents)
-}
-
 // A server feeds the loop of a run.
 type server struct {
 	ServeOptions

@@ -99,7 +99,7 @@ func (h *Host) place(ctx context.Context, pl placing) (tmux.PaneRef, error) {
 
 // beside finds an agent's pane whose window takes one more.
 func (pl placing) beside() (tmux.PaneRef, bool) {
-	if pl.fleet.Layout == recipes.LayoutWindows || pl.pane.Name == orchestrator.BoardPane {
+	if pl.fleet.Layout.Style == recipes.LayoutWindows || pl.pane.Name == orchestrator.BoardPane {
 		return tmux.PaneRef{}, false
 	}
 	for _, a := range slices.Backward(pl.fleet.Agents) {
