@@ -147,6 +147,8 @@ func commands() []command {
 		{"ls", "run", run.NewLs},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
+		{"resume", "run", run.NewResume},
+		{"budget", "run", run.NewBudget},
 		{"recipe", "run", recipe.NewCmd},
 		{"send", "agent", message.NewSend},
 		{"msg", "agent", message.NewMsg},
