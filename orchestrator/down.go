@@ -86,7 +86,7 @@ func (o DownOptions) agent(ctx context.Context, name string) error {
 	if err := client.Stop(ctx); err != nil && !errors.Is(err, pty.ErrNotRunning) && !errors.Is(err, pty.ErrLost) {
 		return err
 	}
-	if err := awaitUnlocked(ctx, dir.Events()); err != nil {
+	if err := awaitUnlocked(ctx, dir.Events(), stopTime); err != nil {
 		return err
 	}
 	saved, err := o.save(ctx, name)

@@ -72,16 +72,16 @@ func (s *FleetStarter) StartAgent(ctx context.Context, agent string) error {
 	if answers(ctx, dir.Socket) {
 		return nil
 	}
-	if err := awaitUnlocked(ctx, dir.Events()); err != nil {
+	if err := awaitUnlocked(ctx, dir.Events(), settleTime); err != nil {
 		return fmt.Errorf("waiting for the end of the supervisor of %s: %w", agent, err)
 	}
 	return s.Host.Restore(ctx, s.Fleet, []string{agent})
 }
 
-// awaitUnlocked waits until nobody holds the lock on path. There is no event
+// awaitUnlocked waits until nobody holds the lock on path, at most for limit. There is no event
 // for it: it looks, and only while a process is ending.
-func awaitUnlocked(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, settleTime)
+func awaitUnlocked(ctx context.Context, path string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

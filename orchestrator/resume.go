@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"muntin/internal/durable"
 	"muntin/recipes"
@@ -52,26 +55,22 @@ func Resume(ctx context.Context, o ResumeOptions) (Resumed, error) {
 	if err != nil {
 		return Resumed{}, err
 	}
+	alive, err := o.alive(ctx, recipe, panes)
+	if err != nil {
+		return Resumed{}, err
+	}
 	out := Resumed{Session: len(panes) == 0, Agents: []string{}, Alive: []string{}, since: map[string]int64{}}
 	names := []string{}
 	for _, a := range recipe.Agents {
-		lives, err := lives(ctx, life{lock: o.Run.Dir.Agent(a.Name).Events(), pane: panes[a.Name]})
-		switch {
-		case err != nil:
-			return Resumed{}, fmt.Errorf("agent %s: %w", a.Name, err)
-		case lives:
+		if alive[a.Name] {
 			out.Alive = append(out.Alive, a.Name)
-		default:
-			out.Agents = append(out.Agents, a.Name)
-			out.since[a.Name] = sizeOf(o.Run.Dir.Agent(a.Name).Events())
-			names = append(names, a.Name)
+			continue
 		}
+		out.Agents = append(out.Agents, a.Name)
+		out.since[a.Name] = sizeOf(o.Run.Dir.Agent(a.Name).Events())
+		names = append(names, a.Name)
 	}
-	served, err := lives(ctx, life{lock: o.Run.Dir.Lock(), pane: panes[BoardPane]})
-	if err != nil {
-		return Resumed{}, fmt.Errorf("the orchestrator: %w", err)
-	}
-	if !served {
+	if !alive[BoardPane] {
 		out.Board, names = true, append(names, BoardPane)
 	}
 	if len(names) == 0 {
@@ -99,23 +98,40 @@ func (o ResumeOptions) places(recipe *recipes.Recipe) error {
 	return writeEnv(o.Run.Dir, o.Environ)
 }
 
-// A life is what tells whether a process of the run is there.
-type life struct {
-	lock string // held by it
-	pane bool   // there is a pane with a program that runs
+// alive tells which of the run's processes are there to stay, by their panes'
+// names.
+func (o ResumeOptions) alive(ctx context.Context, recipe *recipes.Recipe, panes map[string]bool) (map[string]bool, error) {
+	locks := map[string]string{BoardPane: o.Run.Dir.Lock()}
+	for _, a := range recipe.Agents {
+		locks[a.Name] = o.Run.Dir.Agent(a.Name).Events()
+	}
+	var mu sync.Mutex
+	alive := map[string]bool{}
+	group, ctx := errgroup.WithContext(ctx)
+	for name, lock := range locks {
+		group.Go(func() error {
+			is, err := lives(ctx, lock, panes[name])
+			mu.Lock()
+			defer mu.Unlock()
+			alive[name] = is
+			return err
+		})
+	}
+	return alive, group.Wait()
 }
 
-// lives tells whether a process is there to stay. One without a pane has lost
-// its terminal and is ending; that is waited for. One that outlives it is
-// another's business, as an orchestrator that a person has started.
-func lives(ctx context.Context, l life) (bool, error) {
-	if !durable.Locked(l.lock) {
-		return false, nil
+// dying is how long a process may still hold its lock that was killed just now.
+const dying = 100 * time.Millisecond
+
+// lives tells whether the process that holds a lock is there to stay. One whose
+// pane is gone has lost its terminal and is ending; that is waited for. One that
+// outlives it is another's business, as an orchestrator that a person has started.
+func lives(ctx context.Context, lock string, pane bool) (bool, error) {
+	limit := settleTime
+	if pane {
+		limit = dying
 	}
-	if l.pane {
-		return true, nil
-	}
-	err := awaitUnlocked(ctx, l.lock)
+	err := awaitUnlocked(ctx, lock, limit)
 	if errors.Is(err, durable.ErrLocked) && ctx.Err() == nil {
 		return true, nil
 	}
