@@ -60,6 +60,9 @@ func (r *step) agent(name string, e pty.Event) {
 		r.tell(Fact{Agent: name, Bad: true, Text: name + ": " + a.Note})
 	case pty.EventTurnEnd:
 		set(pty.AgentIdle)
+		if e.TurnEnd != nil && e.TurnEnd.Reason == pty.TurnExited {
+			set(pty.AgentExited) // its exit event comes next
+		}
 		r.state.Agents[name] = a
 		if e.TurnEnd != nil {
 			r.turnEnd(a, *e.TurnEnd)
@@ -123,8 +126,8 @@ func (r *step) exited(a Agent, exit *pty.ExitInfo) {
 // agent did last is not known.
 func (r *step) lost(name string) {
 	a, ok := r.state.Agents[name]
-	if !ok || a.State == pty.AgentExited || a.State == pty.AgentUnknown {
-		return
+	if !ok || a.Restart.Gone || a.Restart.Key != "" || !a.Restart.At.IsZero() {
+		return // its end is known
 	}
 	a.State, a.Since, a.Doing = pty.AgentUnknown, r.now, ""
 	a.Note = "its supervisor is gone"
