@@ -169,13 +169,15 @@ func (s State) Scopes() []Scope {
 	return list
 }
 
+const budgetPrefix = "budget: "
+
 // Over says which budget keeps an agent from another prompt; "" if none does.
 // The text stays the same while the limit does.
 func (s State) Over(a Agent) string {
 	for _, of := range []Scope{{Agent: a.Name}, {Role: a.Role}, {}} {
 		limits, used := s.Budget(of)
 		if name := limits.spent(used); name != "" {
-			return fmt.Sprintf("budget: %s has reached its limit of %s (%s)", of, name, FormatBudget(name, limits.Field(name)))
+			return fmt.Sprintf(budgetPrefix+"%s has reached its limit of %s (%s)", of, name, FormatBudget(name, limits.Field(name)))
 		}
 	}
 	return ""

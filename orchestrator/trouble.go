@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"strings"
 	"time"
 
 	"muntin/agent/pty"
@@ -65,7 +66,7 @@ func (s State) Trouble(a Agent) Trouble {
 		return Trouble{Kind: TroubleStalled, Why: "silent since " + a.Silence.Heard.Format("15:04 MST")}
 	}
 	if why := s.Over(a); why != "" {
-		return Trouble{Kind: TroubleBudget, Why: why}
+		return Trouble{Kind: TroubleBudget, Why: strings.TrimPrefix(why, budgetPrefix)}
 	}
 	return Trouble{}
 }

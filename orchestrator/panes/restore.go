@@ -43,6 +43,15 @@ func (h *Host) find(ctx context.Context, session string) (map[string]tmux.Pane, 
 
 // Restore implements orchestrator.Host.
 func (h *Host) Restore(ctx context.Context, f orchestrator.Fleet, names []string) error {
+	// A client stays with the server process that it met first; that may be gone.
+	server, err := h.server.Reopen(ctx)
+	if err != nil {
+		return err
+	}
+	return New(server).restore(ctx, f, names)
+}
+
+func (h *Host) restore(ctx context.Context, f orchestrator.Fleet, names []string) error {
 	session, err := h.server.FindSession(ctx, f.Session)
 	if isGone(err) {
 		return h.Start(ctx, f.Only(names))
