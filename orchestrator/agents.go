@@ -18,6 +18,22 @@ func (r *step) agent(name string, e pty.Event) {
 		a.Turn = e.Turn
 	}
 	r.alive(&a, e)
+	r.seen(&a, e)
+	r.state.Agents[name] = a
+	switch {
+	case e.Kind == pty.EventReady:
+		r.back(a)
+	case e.Kind == pty.EventMessage && e.Message != nil:
+		r.message(a, *e.Message)
+	case e.Kind == pty.EventTurnEnd && e.TurnEnd != nil:
+		r.turnEnd(a, *e.TurnEnd)
+	case e.Kind == pty.EventExit:
+		r.exited(a, e.Exit)
+	}
+}
+
+// seen notes what an event says of the agent itself.
+func (r *step) seen(a *Agent, e pty.Event) {
 	set := func(state pty.AgentState) {
 		a.State, a.Since, a.Doing = state, e.Time, ""
 	}
@@ -31,22 +47,7 @@ func (r *step) agent(name string, e pty.Event) {
 		if e.Ready != nil {
 			a.Source = string(e.Ready.Source)
 		}
-		r.tell(Fact{Agent: name, Good: true, Text: name + " is ready"})
-		r.back(&a)
-	case pty.EventMessage:
-		r.state.Agents[name] = a
-		if e.Message != nil {
-			r.message(a, *e.Message)
-		}
-		return
-	case pty.EventWaiting:
-		if e.Waiting != nil {
-			r.asks(&a, *e.Waiting)
-		}
-	case pty.EventLimit:
-		if e.Limit != nil {
-			r.limited(&a, *e.Limit)
-		}
+		r.tell(Fact{Agent: a.Name, Good: true, Text: a.Name + " is ready"})
 	case pty.EventTurnStart:
 		set(pty.AgentWorking)
 	case pty.EventTool:
@@ -57,24 +58,23 @@ func (r *step) agent(name string, e pty.Event) {
 		a.Checkpoint = e.Checkpoint
 	case pty.EventCheckpointFailed:
 		a.Note = "checkpoint failed: " + e.Error
-		r.tell(Fact{Agent: name, Bad: true, Text: name + ": " + a.Note})
+		r.tell(Fact{Agent: a.Name, Bad: true, Text: a.Name + ": " + a.Note})
+	case pty.EventWaiting:
+		if e.Waiting != nil {
+			r.asks(a, *e.Waiting)
+		}
+	case pty.EventLimit:
+		if e.Limit != nil {
+			r.limited(a, *e.Limit)
+		}
 	case pty.EventTurnEnd:
 		set(pty.AgentIdle)
 		if e.TurnEnd != nil && e.TurnEnd.Reason == pty.TurnExited {
 			set(pty.AgentExited) // its exit event comes next
 		}
-		r.state.Agents[name] = a
-		if e.TurnEnd != nil {
-			r.turnEnd(a, *e.TurnEnd)
-		}
-		return
 	case pty.EventExit:
 		set(pty.AgentExited)
-		r.state.Agents[name] = a
-		r.exited(a, e.Exit)
-		return
 	}
-	r.state.Agents[name] = a
 }
 
 func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {

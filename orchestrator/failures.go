@@ -116,10 +116,11 @@ func (a *Agent) wentWell() {
 // back follows an agent that is ready. If its turn was cut off in a life before
 // this one, and nobody has said so, it is told to go on; a message that waits in
 // its inbox is handed over by its supervisor.
-func (r *step) back(a *Agent) {
+func (r *step) back(a Agent) {
 	w, ok := r.state.Work[a.Task]
 	fresh := a.Restart.Fresh
 	a.Restart.Fresh = false
+	r.state.Agents[a.Name] = a
 	if ok && fresh && w.Stage == StageWorking && !w.Filed {
 		r.rest(w, pty.KindPrompt, r.goOnText(w, endedText))
 	}

@@ -13,7 +13,7 @@ func freeDisk(path string) int64 {
 	for {
 		var fs unix.Statfs_t
 		if err := unix.Statfs(path, &fs); err == nil {
-			return bounded(fs.Bavail) * int64(fs.Bsize)
+			return bounded(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // it is an uint32 on macOS
 		}
 		if path == filepath.Dir(path) {
 			return -1
