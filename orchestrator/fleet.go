@@ -2,10 +2,10 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"muntin/internal/durable"
@@ -56,8 +56,6 @@ type FleetStarter struct {
 	Run   Run
 	Fleet Fleet
 	Host  Host
-
-	mu sync.Mutex // one at a time: the first may have to make the session
 }
 
 // settleTime is how long a supervisor that is ending has for it: its agent's
@@ -66,16 +64,61 @@ const settleTime = 20 * time.Second
 
 // StartAgent implements Starter.
 func (s *FleetStarter) StartAgent(ctx context.Context, agent string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	dir := s.Run.Dir.Agent(agent)
-	if answers(ctx, dir.Socket) {
-		return nil
+	return s.alone(ctx, func() error {
+		dir := s.Run.Dir.Agent(agent)
+		if answers(ctx, dir.Socket) {
+			return nil
+		}
+		if err := awaitUnlocked(ctx, dir.Events(), settleTime); err != nil {
+			return fmt.Errorf("waiting for the end of the supervisor of %s: %w", agent, err)
+		}
+		return s.start(ctx, []string{agent})
+	})
+}
+
+// startTime is how long a program may take from its start until it shows.
+const startTime = 5 * time.Second
+
+// alone keeps others from starting processes of the run, here and in other
+// programs: whoever comes second must find what the first has started.
+func (s *FleetStarter) alone(ctx context.Context, fn func() error) error {
+	wait, cancel := context.WithTimeout(ctx, settleTime+startTime)
+	defer cancel()
+	lock, err := durable.Lock(wait, filepath.Join(s.Run.Dir.Path, "start.lock"))
+	if err != nil {
+		return fmt.Errorf("starting processes of run %s: %w", s.Run.Name, err)
 	}
-	if err := awaitUnlocked(ctx, dir.Events(), settleTime); err != nil {
-		return fmt.Errorf("waiting for the end of the supervisor of %s: %w", agent, err)
+	return errors.Join(fn(), lock.Unlock())
+}
+
+// start runs the programs of panes, and returns when all of them show, or could
+// not. It looks now and then, for there is no event for it.
+func (s *FleetStarter) start(ctx context.Context, names []string) error {
+	if err := s.Host.Restore(ctx, s.Fleet, names); err != nil {
+		return err
 	}
-	return s.Host.Restore(ctx, s.Fleet, []string{agent})
+	wait, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for _, name := range names {
+		for !s.shows(wait, name) {
+			select {
+			case <-tick.C:
+			case <-wait.Done():
+				return context.Cause(ctx) // what became of it shows in its pane
+			}
+		}
+	}
+	return nil
+}
+
+// shows tells whether the program of a pane can be found by others.
+func (s *FleetStarter) shows(ctx context.Context, name string) bool {
+	if name == BoardPane {
+		return s.Run.Served()
+	}
+	return answers(ctx, s.Run.Dir.Agent(name).Socket)
 }
 
 // awaitUnlocked waits until nobody holds the lock on path, at most for limit. There is no event

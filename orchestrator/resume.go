@@ -43,7 +43,7 @@ func (r Resumed) Nothing() bool { return !r.Board && len(r.Agents) == 0 }
 // started; see WaitResumed. The rest follows from what is on disk: supervisors
 // close turns that were cut off and go on with their conversations, and the
 // orchestrator goes on from its journal.
-func Resume(ctx context.Context, o ResumeOptions) (Resumed, error) {
+func Resume(ctx context.Context, o ResumeOptions) (out Resumed, err error) {
 	recipe, err := o.Run.Recipe()
 	if err != nil {
 		return Resumed{}, err
@@ -51,6 +51,18 @@ func Resume(ctx context.Context, o ResumeOptions) (Resumed, error) {
 	if err := o.places(recipe); err != nil {
 		return Resumed{}, err
 	}
+	starter := &FleetStarter{
+		Run: o.Run, Host: o.Host,
+		Fleet: NewFleet(o.Run, recipe, FleetOptions{Self: o.Self, Environ: o.Environ, Cols: o.Cols, Rows: o.Rows}),
+	}
+	err = starter.alone(ctx, func() error {
+		out, err = o.resume(ctx, recipe, starter)
+		return err
+	})
+	return out, err
+}
+
+func (o ResumeOptions) resume(ctx context.Context, recipe *recipes.Recipe, starter *FleetStarter) (Resumed, error) {
 	panes, err := o.Host.Panes(ctx, o.Run.Session)
 	if err != nil {
 		return Resumed{}, err
@@ -77,8 +89,7 @@ func Resume(ctx context.Context, o ResumeOptions) (Resumed, error) {
 		out.Session = false
 		return out, nil
 	}
-	fleet := NewFleet(o.Run, recipe, FleetOptions{Self: o.Self, Environ: o.Environ, Cols: o.Cols, Rows: o.Rows})
-	return out, o.Host.Restore(ctx, fleet, names)
+	return out, starter.start(ctx, names)
 }
 
 // places makes sure of what the run's processes need to start.
