@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,10 +32,10 @@ func TestTheLoopTellsTheTimeWhenItIsDue(t *testing.T) {
 			t.Fatal(err)
 		}
 		inputs, did := make(chan Input), make(chan Effect, 16)
-		steps := 0
+		var steps atomic.Int64
 		loop := &Loop{
 			Journal: journal, State: st, Pending: pending, Doer: doer{did}, Inputs: inputs, Now: time.Now,
-			OnState: func(State) { steps++ },
+			OnState: func(State) { steps.Add(1) },
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -55,11 +56,11 @@ func TestTheLoopTellsTheTimeWhenItIsDue(t *testing.T) {
 		}
 		time.Sleep(9 * time.Minute) //nolint:forbidigo // the clock of the bubble
 		event(pty.Event{Kind: pty.EventTool, Tool: &pty.ToolInfo{Name: "bash"}})
-		before := steps
+		before := steps.Load()
 		time.Sleep(9 * time.Minute) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
-		if steps != before || len(did) > 0 {
-			t.Errorf("%d steps while nothing was due", steps-before)
+		if n := steps.Load() - before; n != 0 || len(did) > 0 {
+			t.Errorf("%d steps while nothing was due", n)
 		}
 		time.Sleep(2 * time.Minute) //nolint:forbidigo // the clock of the bubble
 		synctest.Wait()
