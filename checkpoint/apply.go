@@ -10,10 +10,8 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -450,38 +448,6 @@ func (a *applier) sync() error {
 		}
 		return nil
 	})
-}
-
-// dropTemps removes what an interrupted restore left in the folders of ops.
-func (s *Store) dropTemps(ops []op) error {
-	root, err := openRoot(s.repo.Root)
-	if err != nil {
-		return fmt.Errorf("opening worktree: %w", err)
-	}
-	defer unix.Close(root)
-	seen := map[string]bool{}
-	for _, o := range ops {
-		dir := path.Dir(o.path)
-		if seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		fd, err := openDir(root, dir)
-		if err != nil {
-			continue // no such folder: nothing left in it
-		}
-		f := os.NewFile(uintptr(fd), dir)
-		list, err := f.Readdirnames(-1)
-		for _, name := range list {
-			if strings.HasPrefix(name, tempPrefix) {
-				err = errors.Join(err, unix.Unlinkat(fd, name, 0))
-			}
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
-			return fmt.Errorf("cleaning folder %s: %w", filepath.Join(s.repo.Root, dir), err)
-		}
-	}
-	return nil
 }
 
 // copyBlob writes a blob's content to w.
