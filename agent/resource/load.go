@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"muntin/agent/resource/settings"
 )
@@ -321,54 +320,4 @@ func (s *Set) Withheld() []string {
 		}
 	}
 	return all
-}
-
-// Expand gives what a prompt stands for: "/name arguments" the text of the
-// template of that name, "/skill:name arguments" that of the skill. Every other
-// text is returned as it is.
-func (s *Set) Expand(text string) (string, error) {
-	command, ok := strings.CutPrefix(text, "/")
-	if !ok || s == nil {
-		return text, nil
-	}
-	name, rest := command, ""
-	if i := strings.IndexFunc(command, unicode.IsSpace); i >= 0 {
-		name, rest = command[:i], strings.TrimSpace(command[i:])
-	}
-	if skill, ok := strings.CutPrefix(name, "skill:"); ok {
-		return s.skill(text, skill, rest)
-	}
-	i := slices.IndexFunc(s.Templates, func(t Template) bool { return t.Name == name })
-	if i < 0 {
-		return text, nil
-	}
-	t, err := s.Templates[i].Read()
-	if err != nil {
-		return "", err
-	}
-	return ExpandArguments(t.Body, SplitArguments(rest)), nil
-}
-
-func (s *Set) skill(text, name, rest string) (string, error) {
-	i := slices.IndexFunc(s.Skills, func(k Skill) bool { return k.Name == name })
-	if i < 0 {
-		return text, nil
-	}
-	k := s.Skills[i]
-	content, err := readHead(k.Path, maxBody)
-	if err == nil && len(content) > maxBody {
-		err = fmt.Errorf("it is larger than %d KiB", maxBody>>10)
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading the skill %s: %w", k.Path, err)
-	}
-	p, err := parsePage(content)
-	if err != nil {
-		return "", fmt.Errorf("reading the skill %s: %w", k.Path, err)
-	}
-	block := fmt.Sprintf("<skill name=%q path=%q>\nPaths in it are relative to %s.\n\n%s\n</skill>", k.Name, k.Path, filepath.Dir(k.Path), strings.TrimSpace(p.body))
-	if rest != "" {
-		block += "\n\n" + rest
-	}
-	return block, nil
 }

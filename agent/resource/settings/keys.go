@@ -22,13 +22,12 @@ type Values struct {
 	Retry struct {
 		Attempts int // after the first try
 	}
-	Theme      string   // the name of one; "": muntin's own
-	Editor     string   // a command; "": $VISUAL, then $EDITOR
-	SessionDir string   // "": muntin's own
-	Trust      string   // TrustAsk, TrustAlways or TrustNever
-	Skills     []string // folders
-	Prompts    []string // folders
-	Themes     []string // folders
+	Theme   string   // the name of one; "": muntin's own
+	Editor  string   // a command; "": $VISUAL, then $EDITOR
+	Trust   string   // TrustAsk, TrustAlways or TrustNever
+	Skills  []string // folders
+	Prompts []string // folders
+	Themes  []string // folders
 }
 
 // What is done in a folder that nobody has decided on.
@@ -72,7 +71,6 @@ func Keys() []Key {
 		{Name: "prompts", Doc: "more folders with prompt templates", Joined: true, into: func(v *Values) any { return &v.Prompts }},
 		{Name: "themes", Doc: "more folders with themes", Joined: true, into: func(v *Values) any { return &v.Themes }},
 		{Name: "editor", User: true, Doc: "the command for long texts; without it $VISUAL, then $EDITOR", into: func(v *Values) any { return &v.Editor }},
-		{Name: "session_dir", User: true, Doc: "the folder of conversations", into: func(v *Values) any { return &v.SessionDir }},
 		{
 			Name: "trust", User: true, Default: TrustAsk, Words: []string{TrustAsk, TrustAlways, TrustNever},
 			Doc:  "whether what a folder brings along is loaded, where nobody has decided yet; to ask without a terminal is no",

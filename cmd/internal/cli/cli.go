@@ -30,7 +30,9 @@ import (
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
+	"muntin/cmd/internal/cli/settings"
 	"muntin/cmd/internal/cli/todo"
+	"muntin/cmd/internal/cli/trust"
 	"muntin/internal/state"
 	"muntin/internal/term"
 )
@@ -158,6 +160,8 @@ func commands() []command {
 		{"adapter", "agent", adapter.NewCmd},
 		{"models", "agent", models.NewCmd},
 		{"login", "agent", models.NewLogin},
+		{"trust", "agent", trust.NewCmd},
+		{"settings", "agent", settings.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
 		{"checkpoint", "files", checkpoint.NewCmd},
