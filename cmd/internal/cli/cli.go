@@ -26,6 +26,7 @@ import (
 	"muntin/cmd/internal/cli/hook"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
+	"muntin/cmd/internal/cli/pack"
 	"muntin/cmd/internal/cli/plan"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
@@ -162,6 +163,7 @@ func commands() []command {
 		{"login", "agent", models.NewLogin},
 		{"trust", "agent", trust.NewCmd},
 		{"settings", "agent", settings.NewCmd},
+		{"package", "agent", pack.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
 		{"checkpoint", "files", checkpoint.NewCmd},

@@ -5,10 +5,13 @@ package resources
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"muntin/agent/resource"
+	"muntin/agent/resource/pack"
 	"muntin/agent/resource/settings"
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/term"
@@ -59,7 +62,7 @@ func Open(ctx context.Context, o Options) (*Place, error) {
 	own, problems := settings.Resolve(p.Layers...)
 	brought := resource.Brought(o.Dir, resource.Own(a.Getenv("HOME"), a.Layout.Config)...)
 	var err error
-	if p.Trust, err = decide(ctx, o, own.Trust, p.Project, brought); err != nil {
+	if p.Trust, err = decide(ctx, o, own.Trust, brought); err != nil {
 		return nil, err
 	}
 	p.Settings = own
@@ -74,10 +77,12 @@ func Open(ctx context.Context, o Options) (*Place, error) {
 	for _, x := range problems {
 		p.Notes = append(p.Notes, "settings "+term.CleanLine(x.String()))
 	}
+	packages, broken := packages(a)
 	p.Set = resource.Load(resource.Options{
 		Dir: o.Dir, Home: a.Getenv("HOME"), Config: a.Layout.Config, Trusted: p.Trust.Trusted,
-		Skills: absolute(o.Dir, o.Skills), Prompts: absolute(o.Dir, o.Prompts), Themes: absolute(o.Dir, o.Themes), Settings: p.Settings,
+		Skills: absolute(o.Dir, o.Skills), Prompts: absolute(o.Dir, o.Prompts), Themes: absolute(o.Dir, o.Themes), Settings: p.Settings, Packages: packages,
 	})
+	p.Set.Items = append(p.Set.Items, broken...)
 	if p.Trust.Open {
 		p.Notes = append(p.Notes, fmt.Sprintf("not loaded, since nobody has decided whether the folder is trusted: %s; see muntin trust --help",
 			names(p.Project, brought)))
@@ -97,12 +102,47 @@ func absolute(dir string, paths []string) []string {
 	return all
 }
 
+// Packages is the person's packages.
+func Packages(a *app.App) pack.Store {
+	return pack.Store{Lock: filepath.Join(a.Layout.Config, "packages.json"), Dir: filepath.Join(a.Layout.State, "packages"), Env: a.Environ, Now: a.Now}
+}
+
+// packages gives those whose files are here, and an item for each of the others.
+func packages(a *app.App) ([]resource.Package, []resource.Item) {
+	if a.Layout.Config == "" {
+		return nil, nil
+	}
+	store := Packages(a)
+	broken := func(name string, path string, err error) resource.Item {
+		return resource.Item{Kind: resource.KindPackage, Name: name, Path: path, Source: resource.FromUser, State: resource.Invalid, Why: err.Error()}
+	}
+	entries, err := store.List()
+	if err != nil {
+		return nil, []resource.Item{broken("", store.Lock, err)}
+	}
+	var all []resource.Package
+	var items []resource.Item
+	for _, e := range entries {
+		p, err := store.Package(e)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w; muntin package sync fetches them", err)
+		}
+		if err != nil {
+			items = append(items, broken(e.Name, store.Folder(e), err))
+			continue
+		}
+		all = append(all, p)
+	}
+	return all, items
+}
+
 // Store is the person's decisions on trust.
 func Store(a *app.App) *trust.Store { return trust.NewStore(a.Layout.Trust(), a.Now) }
 
 // decide tells whether the project is trusted: what the command line says, else the
 // nearest decision, else the user's setting, else the person's answer.
-func decide(ctx context.Context, o Options, setting, project string, brought []resource.Item) (Trust, error) {
+func decide(ctx context.Context, o Options, setting string, brought []resource.Item) (Trust, error) {
+	project := resource.Project(o.Dir)
 	switch {
 	case o.Trust:
 		return Trust{Trusted: true, Why: "--trust"}, nil
