@@ -43,8 +43,10 @@ func (q question) ask(ctx context.Context) (Trust, error) {
 		fmt.Fprintf(a.Streams.Out, "  %s %s\n", term.CleanLine(item.Path), t.Dim.Render("("+describe(item)+")"))
 	}
 	fmt.Fprintf(a.Streams.Out, "%s\n", t.Warn.Render(NoSandbox))
+	fmt.Fprintf(a.Streams.Out, "Do you trust it?\n  y      yes\n  p      yes, and all in %s\n  o      only this once\n  n      no, do not ask again\n  Enter  not now\n",
+		term.CleanLine(parent))
 	for {
-		fmt.Fprintf(a.Streams.Out, "Do you trust it?  y yes   p yes, and all in %s   o this once   n no   Enter not now: ", term.CleanLine(parent))
+		fmt.Fprint(a.Streams.Out, t.Accent.Render("y/p/o/n: "))
 		line, err := readLine(ctx, a.Streams.In)
 		if errors.Is(err, io.EOF) {
 			fmt.Fprintln(a.Streams.Out)
