@@ -17,6 +17,8 @@ const (
 	InputResult InputKind = "result" // an effect came to its end
 	InputLost   InputKind = "lost"   // an agent's supervisor has gone without a word
 	InputPlan   InputKind = "plan"   // the plan was read
+	InputTime   InputKind = "time"   // it is as late as State.Wake
+	InputAsked  InputKind = "asked"  // a person asked for something
 )
 
 // An Input is one thing that happened. All inputs of a run are in its journal.
@@ -32,6 +34,9 @@ type Input struct {
 	Result *Result `json:"result,omitempty"`
 
 	Plan *Plan `json:"plan,omitempty"`
+
+	Heard   map[string]time.Time `json:"heard,omitempty"` // time: when agents gave their last sign of life
+	Request *Request             `json:"request,omitempty"`
 }
 
 // A Plan is a reading of PLAN.md.
@@ -49,6 +54,7 @@ type Result struct {
 	Commit    string   `json:"commit,omitempty"`
 	Conflicts []string `json:"conflicts,omitempty"`
 	State     string   `json:"state,omitempty"` // of a message
+	Gone      bool     `json:"gone,omitempty"`  // the agent that was to have it has ended
 }
 
 // An EffectKind names something to be done.
@@ -64,6 +70,8 @@ const (
 	EffectMark     EffectKind = "mark"      // write a task's state on the board
 	EffectRunCheck EffectKind = "run-check" // run the run's check on the merged result
 	EffectApprove  EffectKind = "approve"   // write on the plan that it is approved
+	EffectRestart  EffectKind = "restart"   // start the agent's supervisor again, in its pane
+	EffectRecall   EffectKind = "recall"    // take back messages about the task that wait for the agent
 )
 
 // An Effect is one thing to be done. Carrying it out twice does no harm. Key
@@ -80,4 +88,5 @@ type Effect struct {
 	Tree  string          `json:"tree,omitempty"`    // merge
 	State TaskState       `json:"state,omitempty"`   // mark
 	Why   string          `json:"why,omitempty"`     // mark: the reason
+	Held  bool            `json:"held,omitempty"`    // mark: we may have set it to waiting ourselves
 }

@@ -9,11 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 
+	"muntin/internal/nearest"
 	"muntin/recipes/builtin"
 )
 
 // ErrNotFound says that there is no recipe of the name asked for.
 var ErrNotFound = errors.New("no such recipe")
+
+// Trust tells whether the user has said that what lies in a folder may be used.
+type Trust func(dir string) (bool, error)
 
 // An Info is a line in the list of recipes.
 type Info struct {
@@ -24,6 +28,14 @@ type Info struct {
 // Load reads the recipe in the file at path. Mistakes in it are an *Error; a
 // missing file matches ErrNotFound.
 func Load(path string) (*Recipe, error) {
+	src, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, src)
+}
+
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s does not exist", ErrNotFound, path)
@@ -36,7 +48,7 @@ func Load(path string) (*Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading recipe: %w", err)
 	}
-	return Parse(path, src)
+	return src, nil
 }
 
 // Find reads a built-in recipe by its name, or a file when name has a slash in
@@ -59,7 +71,7 @@ func Find(name, repoRoot string) (*Recipe, error) {
 		}
 	}
 	names := builtin.Names()
-	if near := nearest(name, names); near != "" {
+	if near := nearest.Of(name, names); near != "" {
 		return nil, fmt.Errorf("%w: %q; did you mean %s?", ErrNotFound, name, near)
 	}
 	return nil, fmt.Errorf("%w: %q; built in are %s; a file is named by its path", ErrNotFound, name, strings.Join(names, ", "))

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"muntin/internal/id"
 )
@@ -22,67 +24,133 @@ func isPlain(s string) bool {
 // text that could be anything else is quoted as in JSON, which YAML includes.
 func (r *Recipe) Marshal() ([]byte, error) {
 	w := &writer{}
-	w.line("", "muntin", strconv.Itoa(r.Version))
-	w.text("", "name", r.Name)
-	w.text("", "description", r.Description)
-	w.text("", "model", r.Model)
-	w.line("", "board", "")
-	w.text("  ", "plan", r.Board.Plan)
-	w.text("  ", "todo", r.Board.Todo)
-	w.text("  ", "approve", string(r.Board.Approve))
-	if r.Checks != (Checks{}) {
-		w.line("", "checks", "")
-		w.text("  ", "task", r.Checks.Task)
-		w.text("  ", "run", r.Checks.Run)
-	}
-	w.line("", "attempts", strconv.Itoa(r.Attempts))
-	w.line("", "check_timeout", r.CheckTimeout.String())
-	w.text("", "layout", string(r.Layout))
-	w.line("", "agents", "")
-	for _, a := range r.Agents {
-		w.agent(a)
-	}
+	w.object("", reflect.ValueOf(r).Elem(), nil)
 	if _, err := Parse(r.Name, w.Bytes()); err != nil {
 		return nil, fmt.Errorf("writing recipe: %w", err)
 	}
 	return w.Bytes(), nil
 }
 
-// A writer makes the YAML. Empty values are left out.
+// A writer makes the YAML. Values that are empty without being given are left out.
 type writer struct{ bytes.Buffer }
 
-func (w *writer) agent(a Agent) {
-	const in = "    "
-	w.text("  - ", "name", a.Name)
-	if a.Count != 0 {
-		w.line(in, "count", strconv.Itoa(a.Count))
-	}
-	w.text(in, "role", a.Role)
-	w.text(in, "model", a.Model)
-	w.list(in, "command", a.Command)
-	w.text(in, "prompt", a.Prompt)
-	w.text(in, "prompt_file", a.PromptFile)
-	w.text(in, "system", a.System)
-	w.text(in, "isolation", string(a.Isolation))
-	w.list(in, "env", a.Env)
-	w.text(in, "dir", a.Dir)
-}
-
-func (w *writer) text(indent, key, value string) {
-	if value != "" {
-		w.line(indent, key, scalar(value))
+// object writes the keys of a struct, one a line.
+func (w *writer) object(indent string, v reflect.Value, without []string) {
+	for _, f := range fieldsOf(v.Type()) {
+		if !slices.Contains(without, f.key) {
+			w.field(indent, f, v.Field(f.index))
+		}
 	}
 }
 
-func (w *writer) list(indent, key string, values []string) {
-	if len(values) == 0 {
+func (w *writer) field(indent string, f field, v reflect.Value) {
+	const in = "  "
+	kind := v.Kind()
+	if kind == reflect.Pointer {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	switch {
+	case v.Kind() == reflect.Struct:
+		if text, ok := f.asScalar(v); ok {
+			w.line(indent, f.key, text)
+			return
+		}
+		var inner writer
+		inner.object(indent+in, v, nil)
+		if inner.Len() > 0 {
+			w.line(indent, f.key, "")
+			w.Write(inner.Bytes())
+		} else if kind == reflect.Pointer {
+			w.line(indent, f.key, "{}")
+		}
+	case v.Kind() == reflect.Slice:
+		if !v.IsNil() {
+			w.items(indent, f, v)
+		}
+	case kind == reflect.Pointer || !v.IsZero() || f.def != "":
+		w.line(indent, f.key, f.print(v))
+	}
+}
+
+// asScalar is the short form of a mapping of which only one key says something.
+func (f field) asScalar(v reflect.Value) (string, bool) {
+	if f.scalar == "" {
+		return "", false
+	}
+	out := ""
+	for _, inner := range fieldsOf(v.Type()) {
+		switch at := v.Field(inner.index); {
+		case inner.key == f.scalar:
+			out = inner.print(at)
+		case !at.IsZero():
+			return "", false
+		}
+	}
+	return out, true
+}
+
+// items writes a list, or a mapping from names.
+func (w *writer) items(indent string, f field, v reflect.Value) {
+	const in = "  "
+	if f.object() == nil {
+		out := make([]string, v.Len())
+		for i := range out {
+			out[i] = f.print(v.Index(i))
+		}
+		w.line(indent, f.key, "["+strings.Join(out, ", ")+"]")
 		return
 	}
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = scalar(v)
+	if v.Len() == 0 {
+		empty := "[]"
+		if f.keyed {
+			empty = "{}"
+		}
+		w.line(indent, f.key, empty)
+		return
 	}
-	w.line(indent, key, "["+strings.Join(out, ", ")+"]")
+	w.line(indent, f.key, "")
+	for i := range v.Len() {
+		var inner writer
+		inner.object(indent+in+in, v.Index(i), f.without)
+		text := inner.String()
+		switch {
+		case !f.keyed && text == "":
+			w.WriteString(indent + in + "- {}\n")
+		case !f.keyed:
+			w.WriteString(indent + in + "- " + strings.TrimPrefix(text, indent+in+in))
+		case text == "":
+			w.line(indent+in, scalar(v.Index(i).FieldByName("Name").String()), "{}")
+		default:
+			w.line(indent+in, scalar(v.Index(i).FieldByName("Name").String()), "")
+			w.WriteString(text)
+		}
+	}
+}
+
+// print writes a value so that it is read as itself.
+func (f field) print(v reflect.Value) string {
+	switch {
+	case f.isDuration():
+		return time.Duration(v.Int()).String()
+	case f.is == "size":
+		return formatSize(v.Int())
+	case v.Kind() == reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case f.raw:
+		return scalar(v.String())
+	case f.is == "shell":
+		if _, dollars := wholeRef(v.String()); dollars > 0 {
+			return scalar("$" + v.String())
+		}
+		return scalar(v.String())
+	}
+	literal := strings.ReplaceAll(v.String(), "${", "$${")
+	return scalar(replaceMarks(literal, func(name string) string { return "${" + name + "}" }))
 }
 
 func (w *writer) line(indent, key, value string) {

@@ -1,159 +1,65 @@
 package recipes
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"muntin/recipes/internal/tree"
 )
 
-// maxNesting is far above what a recipe needs and far below what overflows
-// the YAML parser's stack.
-const maxNesting = 32
+// Options say how recipes are found and what is put into them.
+type Options struct {
+	Root  string                      // the top of the repository; empty: none
+	User  string                      // the folder of the user's own recipes; empty: none
+	Trust Trust                       // nil: the repository's own recipes are refused
+	Set   map[string]string           // values of parameters
+	Ask   func(Param) (string, error) // asks a person for a required one; nil: it is a mistake without value
+}
 
-// Parse reads a recipe. name is what errors call it: its path, or the name of
-// a built-in recipe. Whatever is wrong with the text is an *Error.
+// Parse reads a recipe that stands alone: it extends none, and its parameters
+// have their defaults. name is what errors call it: its path, or the name of a
+// built-in recipe. Whatever is wrong with the text is an *Error.
 func Parse(name string, src []byte) (*Recipe, error) {
-	src = bytes.TrimPrefix(src, []byte("\ufeff"))
-	p := newProblems(src)
-	if len(src) > MaxSize {
-		p.lines = nil
-		p.add(1, 1, "the file is larger than %d bytes", MaxSize)
-		return nil, p.err(name)
+	p := &tree.Problems{}
+	root := tree.Parse(p, name, src, tree.Options{What: "recipe"})
+	if root == nil {
+		return nil, p.Err()
 	}
-	root, ok := p.parseYAML(src)
-	if !ok {
-		return nil, p.err(name)
+	if at := root.Take("extends"); at.Value != nil {
+		p.Add(at.KeyAt, "a recipe that is read on its own can extend none")
 	}
-	d := decoder{problems: p, at: map[any]place{}}
-	r := d.recipe(root)
+	short(root, p)
+	return decode(root, p, Options{})
+}
+
+// decode makes a recipe of a tree that has everything it extends in it.
+func decode(root *tree.Node, p *tree.Problems, o Options) (*Recipe, error) {
+	d := newDecoder(p)
+	r := d.recipe(root, o)
 	d.validate(r)
-	if err := p.err(name); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// parseYAML makes the tree of one document that is a mapping.
-func (p *problems) parseYAML(src []byte) (*ast.MappingNode, bool) {
-	if !utf8.Valid(src) {
-		line := 1 + bytes.Count(src[:invalidAt(src)], []byte{'\n'})
-		p.add(line, 1, "the text is not UTF-8")
-		return nil, false
-	}
-	tokens := lexer.Tokenize(string(src))
-	p.checkTokens(tokens)
-	if len(p.found) > 0 {
-		return nil, false
-	}
-	file, err := parser.Parse(tokens, 0)
-	if err != nil {
-		p.addYAML(err)
-		return nil, false
-	}
-	var bodies []ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body != nil && doc.Body.Type() != ast.DirectiveType && doc.Body.Type() != ast.CommentType {
-			bodies = append(bodies, doc.Body)
-		}
-	}
-	switch {
-	case len(bodies) == 0:
-		p.add(1, 1, "the recipe is empty")
-	case len(bodies) > 1:
-		at := placeOf(bodies[1])
-		p.add(at.line, at.col, "a second document: a recipe is one")
-	default:
-		root, ok := bodies[0].(*ast.MappingNode)
-		if !ok {
-			at := placeOf(bodies[0])
-			p.add(at.line, at.col, "want keys and values, such as \"name: demo\"")
-		}
-		return root, ok
-	}
-	return nil, false
-}
-
-func invalidAt(src []byte) int {
-	for i := 0; i < len(src); {
-		r, n := utf8.DecodeRune(src[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return len(src)
-}
-
-// checkTokens refuses what a recipe does not need and what could hurt: deep
-// nesting, and anchors and aliases, with which a small file becomes a huge one.
-func (p *problems) checkTokens(tokens token.Tokens) {
-	flow, entries, line := 0, 0, 0
-	for _, t := range tokens {
-		if t.Position.Line != line {
-			line, entries = t.Position.Line, 0
-		}
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			flow++
-		case token.SequenceEndType, token.MappingEndType:
-			flow--
-		case token.SequenceEntryType:
-			entries++
-		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			p.add(line, t.Position.Column, "anchors, aliases and merge keys are not supported: write the value out, or put it in quotes if %q belongs to it", t.Value)
-		case token.TagType:
-			p.add(line, t.Position.Column, "tags are not supported: put the value in quotes if %q belongs to it", t.Value)
-		case token.MappingKeyType:
-			p.add(line, t.Position.Column, "keys with \"?\" are not supported")
-		}
-		if flow > maxNesting || entries > maxNesting {
-			p.add(line, t.Position.Column, "nested too deep")
-			return
-		}
-	}
-}
-
-// addYAML takes over an error of the YAML library.
-func (p *problems) addYAML(err error) {
-	var e yaml.Error
-	if !errors.As(err, &e) || e.GetToken() == nil {
-		p.add(1, 1, "%v", err)
+// short writes `check: X` as `checks: {task: X}`, so that one can change the other.
+func short(root *tree.Node, p *tree.Problems) {
+	pair := root.Take("check")
+	if pair.Value == nil {
 		return
 	}
-	pos, text := e.GetToken().Position, e.GetMessage()
-	if strings.Contains(text, "found character '\t'") || strings.Contains(text, "found a tab character") {
-		text = "a tab: YAML is indented with spaces"
+	if pair.Value.Kind == tree.Null {
+		p.Add(pair.KeyAt, "check has no value: give one, or leave the key out")
+		return
 	}
-	if i := strings.Index(text, "already defined at ["); i >= 0 {
-		text = strings.NewReplacer("[", "line ", "]", "").Replace(text)
-		text = "duplicate key: " + text[:strings.LastIndexByte(text, ':')]
+	checks := root.Get("checks")
+	switch {
+	case checks == nil:
+		checks = &tree.Node{Kind: tree.Map, At: pair.Value.At}
+		root.Set(tree.Pair{Key: "checks", KeyAt: pair.KeyAt, Value: checks})
+	case checks.Kind != tree.Map:
+		return // reported when it is read
+	case checks.Get("task") != nil:
+		p.Add(pair.Value.At, "check and checks.task say the same: keep one of them")
+		return
 	}
-	p.add(pos.Line, pos.Column, "%s", text)
-}
-
-// describe names what kind of value a node is, for errors.
-func describe(n ast.Node) string {
-	switch n := n.(type) {
-	case *ast.NullNode:
-		return "nothing"
-	case *ast.BoolNode:
-		return fmt.Sprintf("the boolean %s", n.Token.Value)
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return fmt.Sprintf("the number %s", n.GetToken().Value)
-	case *ast.SequenceNode:
-		return "a list"
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "keys and values"
-	case *ast.StringNode, *ast.LiteralNode:
-		return "text"
-	}
-	return n.Type().String()
+	checks.Set(tree.Pair{Key: "task", KeyAt: pair.KeyAt, Value: pair.Value})
 }

@@ -54,7 +54,8 @@ func TestParseFull(t *testing.T) {
 	want := &Recipe{
 		Version: 1, Name: "full", Description: "everything\nat once\n", Model: "openai/gpt-5",
 		Board:  Board{Plan: "docs/PLAN.md", Todo: "docs/TODO.md"},
-		Checks: Checks{Task: "make test", Run: "make all"}, Attempts: 5, CheckTimeout: 90 * time.Second, Layout: LayoutWindows,
+		Checks: Checks{Task: "make test", Run: "make all"}, Attempts: 5, CheckTimeout: 90 * time.Second, Layout: Layout{Style: LayoutWindows}, Mode: ModeWorkers,
+		Stall: Stall{After: StallAfter, Nudges: 1}, Worktree: Worktree{From: FromHead}, Merge: Merge{Style: MergeMerge},
 		Agents: []Agent{
 			{
 				Name: "ada", Count: 2, Role: "worker", Prompt: "hello\nada", System: "be brief",
@@ -91,7 +92,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Board.Plan != "PLAN.md" || r.Board.Todo != "TODO.md" || r.Attempts != 3 || r.CheckTimeout != 5*time.Minute ||
-		r.Layout != LayoutAuto || r.Checks.Task != "sh tests/run.sh" || r.Checks.Run != "" {
+		r.Layout.Style != LayoutAuto || r.Checks.Task != "sh tests/run.sh" || r.Checks.Run != "" {
 		t.Errorf("defaults: %+v", r)
 	}
 }
@@ -99,8 +100,8 @@ func TestDefaults(t *testing.T) {
 func TestMarshalRoundTrip(t *testing.T) {
 	t.Parallel()
 	tricky := &Recipe{
-		Version: 1, Name: "tricky", Description: "two\nlines: # not a comment\n\n  indented\n", Attempts: 1, CheckTimeout: time.Second,
-		Board: Board{Plan: "- a", Todo: "true"}, Layout: LayoutAuto, Checks: Checks{Task: `sh -c "a: b" # x`, Run: "false"},
+		Version: 1, Name: "tricky", Description: "two\nlines: # not a comment\n\n  indented\n", Attempts: 1, CheckTimeout: time.Second, Worktree: Worktree{From: FromHead}, Merge: Merge{Style: MergeMerge},
+		Board: Board{Plan: "- a", Todo: "true"}, Layout: Layout{Style: LayoutAuto}, Mode: ModeWorkers, Checks: Checks{Task: `sh -c "a: b" # x`, Run: "false"},
 		Agents: []Agent{{
 			Name: "1", Role: "2", Command: []string{"true", "12", "1e3", "", "~", "null", "*a", "&b", "!c", "- d", "{", "'", "\"", "a\tb", "é\n"},
 			Prompt: " leading\n  and trailing \n\n", Env: []string{"A"},

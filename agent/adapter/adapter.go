@@ -15,3 +15,20 @@ const (
 	ByScreen     Evidence = "screen"     // concluded from the terminal
 	ByNone       Evidence = "none"       // nothing was seen
 )
+
+// Confidence says how sure a conclusion from the screen is. Other evidence has
+// none: it is what was said.
+type Confidence string
+
+// The grades of confidence.
+const (
+	// High: the adapter knows where the program's composer stands, and what was
+	// seen stands at it or in its place, on a screen that stands still.
+	High Confidence = "high"
+	// Medium: a pattern of the adapter's fits on the last lines of a still
+	// screen, or output followed what was typed, and no pattern of the adapter's
+	// speaks against it.
+	Medium Confidence = "medium"
+	// Low: nothing is known but that the output stands still, or has come.
+	Low Confidence = "low"
+)

@@ -34,13 +34,12 @@ const (
 
 // A Record is one thing that stands in a transcript.
 type Record struct {
-	Kind    RecordKind    `json:"kind"`
-	Text    string        `json:"text,omitempty"` // of prompts and answers; the error of a turn; what a tool was called with
-	Tool    string        `json:"tool,omitempty"` // its name
-	Means   Meaning       `json:"means,omitempty"`
-	Usage   *Tokens       `json:"usage,omitempty"`
-	Took    time.Duration `json:"took,omitempty"`
-	RetryAt *time.Time    `json:"retry_at,omitempty"`
+	Kind  RecordKind    `json:"kind"`
+	Text  string        `json:"text,omitempty"` // of prompts and answers; the error of a turn; what a tool was called with
+	Tool  string        `json:"tool,omitempty"` // its name
+	Means Meaning       `json:"means,omitempty"`
+	Usage *Tokens       `json:"usage,omitempty"`
+	Took  time.Duration `json:"took,omitempty"`
 }
 
 // Tokens counts what was used. Input is what was neither read from a cache nor
@@ -175,20 +174,9 @@ func turn(means Meaning, text string) Record {
 	return Record{Kind: RecordTurn, Means: means, Text: text}
 }
 
-// isLimit reports whether an error text is about a quota or a rate.
-func isLimit(text string) bool {
-	text = strings.ToLower(text)
-	for _, word := range []string{"usage limit", "usage_limit", "rate limit", "rate_limit", "quota", "(429)", "429:", "too many requests", "insufficient_quota"} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
-}
-
 // failure is the meaning of a turn that ended with that error.
 func failure(text string) Meaning {
-	if isLimit(text) {
+	if _, limit := LimitOf(text, time.Time{}); limit {
 		return MeansLimited
 	}
 	return MeansError

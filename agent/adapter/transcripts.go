@@ -193,7 +193,7 @@ func (r *Reader) pi(line []byte) []Record {
 		}
 		switch m.Stop {
 		case "error":
-			if isLimit(m.Error) {
+			if _, limit := LimitOf(m.Error, time.Time{}); limit {
 				out = append(out, turn(MeansLimit, m.Error))
 			}
 		case "aborted":

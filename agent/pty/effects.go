@@ -62,6 +62,7 @@ func (s *supervisor) settled() {
 		s.held = s.m.holding
 		s.opt.OnHeld(s.held)
 	}
+	s.measuring()
 	s.expire.Stop()
 	if at := s.m.deadline(); !at.IsZero() {
 		s.expire.Reset(max(at.Sub(s.opt.Now()), time.Millisecond))

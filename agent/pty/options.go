@@ -33,6 +33,9 @@ type Maintainer interface {
 	Maintain(ctx context.Context) error
 }
 
+// LimitsEvery is the least time between two usage events of a turn.
+const LimitsEvery = 5 * time.Second
+
 // tendEvery is how many checkpoints come between two calls of Maintain.
 const tendEvery = 16
 
@@ -89,6 +92,9 @@ type Options struct {
 	Grace     time.Duration // from the first signal to SIGKILL; 0: 5 s
 	Redact    []string      // values to leave out of the recording
 	RecordCap int64         // bytes of one recording file; 0: 64 MiB
+	// Limits has what a turn uses told while it runs, at most every LimitsEvery,
+	// and what its processes hold at its end. Without, nothing is measured.
+	Limits bool
 
 	Now func() time.Time // nil: time.Now
 	Log *slog.Logger     // nil: nothing is logged

@@ -91,6 +91,8 @@ const (
 	EventTurnEnd          EventKind = "turn_end"
 	EventWaiting          EventKind = "waiting"
 	EventLimit            EventKind = "limit"
+	EventUsage            EventKind = "usage"
+	EventWarning          EventKind = "warning"
 	EventExit             EventKind = "exit"
 )
 
@@ -112,6 +114,8 @@ type Event struct {
 	TurnEnd    *TurnEndInfo    `json:"turn_end,omitempty"`
 	Waiting    *WaitingInfo    `json:"waiting,omitempty"`
 	Limit      *LimitInfo      `json:"limit,omitempty"`
+	Usage      *UsageInfo      `json:"usage,omitempty"`
+	Warning    *WarningInfo    `json:"warning,omitempty"`
 	Exit       *ExitInfo       `json:"exit,omitempty"`
 	Error      string          `json:"error,omitempty"` // checkpoint_failed, exit without a start
 }
@@ -127,7 +131,8 @@ type StartInfo struct {
 
 // ReadyInfo tells how it was seen that the agent takes prompts.
 type ReadyInfo struct {
-	Source adapter.Evidence `json:"source"`
+	Source     adapter.Evidence   `json:"source"`
+	Confidence adapter.Confidence `json:"confidence,omitempty"` // with the source screen
 }
 
 // MessageInfo is a step in a message's life.
@@ -145,9 +150,10 @@ type MessageInfo struct {
 // TurnStartInfo names the message that began a turn; empty for a turn that a
 // person began in the pane.
 type TurnStartInfo struct {
-	Message string           `json:"message,omitempty"`
-	Task    string           `json:"task,omitempty"`
-	Source  adapter.Evidence `json:"source"`
+	Message    string             `json:"message,omitempty"`
+	Task       string             `json:"task,omitempty"`
+	Source     adapter.Evidence   `json:"source"`
+	Confidence adapter.Confidence `json:"confidence,omitempty"` // with the source screen
 }
 
 // ToolInfo is one tool call of a turn, where the agent tells of them.
@@ -171,16 +177,38 @@ const (
 // WaitingInfo says that a running turn stands still until a person answers, or
 // that it does not any more.
 type WaitingInfo struct {
-	For    WaitingFor       `json:"for"`
-	Text   string           `json:"text,omitempty"` // the question, where it is known
-	Source adapter.Evidence `json:"source"`
+	For        WaitingFor         `json:"for"`
+	Text       string             `json:"text,omitempty"` // the question, where it is known
+	Source     adapter.Evidence   `json:"source"`
+	Confidence adapter.Confidence `json:"confidence,omitempty"` // with the source screen
 }
 
 // LimitInfo says that the agent's provider takes no more requests for now.
 type LimitInfo struct {
-	Text    string           `json:"text,omitempty"`
-	RetryAt *time.Time       `json:"retry_at,omitempty"` // where the provider said when
-	Source  adapter.Evidence `json:"source"`
+	Kind       adapter.LimitKind  `json:"kind,omitempty"` // where it is known
+	Text       string             `json:"text,omitempty"`
+	RetryAt    *time.Time         `json:"retry_at,omitempty"` // where the provider said when
+	Source     adapter.Evidence   `json:"source"`
+	Confidence adapter.Confidence `json:"confidence,omitempty"` // with the source screen
+}
+
+// Resources are what the processes of an agent hold: all that stem from its
+// first one, and all of its session.
+type Resources struct {
+	Memory    int64 `json:"memory,omitempty"` // bytes in main memory; a page that several share counts for each; 0 where the system does not tell
+	Processes int   `json:"processes"`
+}
+
+// UsageInfo tells of a turn that goes on what it has used by now. It comes
+// only where Options.Limits asks for it.
+type UsageInfo struct {
+	Usage     *Usage     `json:"usage,omitempty"`     // of the turn so far, where the agent tells
+	Resources *Resources `json:"resources,omitempty"` // now, where the system tells
+}
+
+// WarningInfo is something that stops nothing and that a person should know.
+type WarningInfo struct {
+	Text string `json:"text"`
 }
 
 // CheckpointInfo names the checkpoint of a turn.
@@ -214,8 +242,11 @@ type TurnEndInfo struct {
 	Entry      string           `json:"entry,omitempty"`
 	DurationMS int64            `json:"duration_ms"`
 	Usage      *Usage           `json:"usage,omitempty"`
+	Resources  *Resources       `json:"resources,omitempty"` // at its end, where Options.Limits asks for them
 	Checkpoint *CheckpointInfo  `json:"checkpoint,omitempty"`
 	Source     adapter.Evidence `json:"source"`
+
+	Confidence adapter.Confidence `json:"confidence,omitempty"` // with the source screen
 }
 
 // Usage counts what a turn used, where the agent tells.
@@ -320,9 +351,12 @@ type Status struct {
 	Queued  int              `json:"queued"`
 	Held    bool             `json:"held,omitempty"`    // the next one waits for the person in the pane
 	Waiting *WaitingInfo     `json:"waiting,omitempty"` // the turn waits for a person
+	Limit   *LimitInfo       `json:"limit,omitempty"`   // its provider took no more, and no turn has gone well since
 	Title   string           `json:"title,omitempty"`   // that the program gave itself last; foreign text
 	Seq     int64            `json:"seq"`
 	Output  int64            `json:"output"` // offset behind the last output
+
+	Confidence adapter.Confidence `json:"confidence,omitempty"` // in the state, with the source screen
 
 	Signals      []adapter.SignalKind `json:"signals,omitempty"`      // kinds of those that an outside agent has given
 	Conversation string               `json:"conversation,omitempty"` // id of an outside agent's, where it is known

@@ -41,6 +41,9 @@ func (s *supervisor) takeUp() error {
 	s.m = newMachine(s.opt.Adapter.Link, p.turn, s.opt.Now)
 	s.m.noSteer, s.m.checks = s.opt.Adapter.NoSteer, s.opt.Checkpoints != nil
 	_, s.m.tends = s.opt.Checkpoints.(Maintainer)
+	if s.opt.Limits {
+		s.m.measure = func() *Resources { return s.child.resources() }
+	}
 	s.m.guard = func() error {
 		_, why := s.term.guarded(s.guard())
 		return why

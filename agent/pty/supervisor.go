@@ -49,6 +49,7 @@ type supervisor struct {
 	unhold  *time.Timer   // the person may have stopped typing
 	expire  *time.Timer   // a message's deadline
 	probe   *time.Timer   // read the transcript
+	meter   *time.Timer   // tell what the turn uses
 	linkEnd *time.Timer   // the link of an agent that has ended is not waited for any longer
 
 	work     context.Context // of deliveries; ends with the child
@@ -61,6 +62,7 @@ type supervisor struct {
 	applying bool
 	filed    int64                  // place of the message that was filed last
 	held     bool                   // what OnHeld was told
+	measured bool                   // the meter runs
 	ending   bool                   // the child has been told to end
 	drained  bool                   // it has ended and all of its output is there
 	stuck    map[string]MessageInfo // messages that have ended, but whose files could not be moved
@@ -82,7 +84,7 @@ func Run(ctx context.Context, opt Options) (ExitInfo, error) {
 		ops: make(chan func()), over: make(chan struct{}),
 		signals: make(chan os.Signal, 8), outputs: make(chan struct{}, 1), enters: make(chan int64, 1),
 		sent: make(chan struct{}, 1),
-		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(), probe: stoppedTimer(),
+		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(), probe: stoppedTimer(), meter: stoppedTimer(),
 		stuck: map[string]MessageInfo{}, stopTending: func() {},
 	}
 	// Before the child starts: an early hang-up must not orphan it.
@@ -218,6 +220,8 @@ func (s *supervisor) loop(ctx context.Context) {
 			s.apply(s.m.expire(s.opt.Now()))
 		case <-s.probe.C:
 			s.probed()
+		case <-s.meter.C:
+			s.measure()
 		case <-s.linkEnd.C:
 			s.apply(s.m.exit())
 		case sig := <-s.signals:
@@ -336,4 +340,5 @@ func (s *supervisor) close() {
 	s.expire.Stop()
 	s.linkEnd.Stop()
 	s.probe.Stop()
+	s.meter.Stop()
 }

@@ -1,6 +1,7 @@
 package pty
 
 import (
+	"bytes"
 	"net"
 	"os"
 	"strconv"
@@ -73,4 +74,30 @@ func openFiles(pid int) []string {
 		}
 	}
 	return paths
+}
+
+// processes lists the processes of this machine.
+func processes() []procInfo {
+	pids := allPIDs()
+	list := make([]procInfo, 0, len(pids))
+	page := int64(os.Getpagesize())
+	for _, pid := range pids {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			continue // it has ended
+		}
+		// proc_pid_stat(5): "pid (name) state ppid …", and a name may hold
+		// anything; rss, in pages, is the 24th.
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) < 22 {
+			continue
+		}
+		parent, _ := strconv.Atoi(fields[1]) // the kernel's own digits
+		pages, _ := strconv.ParseInt(fields[21], 10, 64)
+		if fields[0] == "Z" {
+			continue // it holds nothing and waits for its parent
+		}
+		list = append(list, procInfo{pid: pid, parent: parent, memory: pages * page})
+	}
+	return list
 }

@@ -89,14 +89,21 @@ func (t *tail) follow(path string) {
 	}
 }
 
-// usage is what was used since the last call.
-func (t *tail) usage() *Usage {
+// sofar is what was used and not told with a turn's end yet; nil if nothing is
+// known.
+func (t *tail) sofar() *Usage {
 	if !t.counts {
 		return nil
 	}
 	u := t.used
-	t.used, t.counts = adapter.Tokens{}, false
 	return &Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: u.Cost}
+}
+
+// usage is the same, and it is told now.
+func (t *tail) usage() *Usage {
+	u := t.sofar()
+	t.used, t.counts = adapter.Tokens{}, false
+	return u
 }
 
 // probing is called after each look: it follows the turns, and has the

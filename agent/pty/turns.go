@@ -17,11 +17,12 @@ import (
 // only after its checkpoint; until then nothing is handed over, and what the
 // agent says meanwhile waits too.
 type machine struct {
-	link    bool             // the built-in agent
-	noSteer bool             // it takes nothing while it works
-	checks  bool             // a checkpoint is asked for before each turn
-	clock   func() time.Time // wall clock
-	guard   func() error     // why nothing must be typed now: a person is at it
+	link    bool              // the built-in agent
+	noSteer bool              // it takes nothing while it works
+	checks  bool              // a checkpoint is asked for before each turn
+	clock   func() time.Time  // wall clock
+	measure func() *Resources // what the agent's processes hold now; nil: nobody asks
+	guard   func() error      // why nothing must be typed now: a person is at it
 
 	state  AgentState
 	source adapter.Evidence
@@ -41,6 +42,7 @@ type machine struct {
 	exited   bool
 	holding  bool         // the next message waits for the person in the pane
 	waiter   *WaitingInfo // the running turn waits for a person
+	limited  *LimitInfo   // the provider took no more, and no turn has gone well since
 
 	waiting []*entry          // prompts and followups
 	urgent  []*entry          // steers and aborts
@@ -57,6 +59,7 @@ type turn struct {
 	message, task string
 	started       time.Time
 	aborted       bool
+	limited       bool         // a limit was told in it
 	end           *TurnEndInfo // it is over
 }
 
@@ -293,6 +296,9 @@ func (m *machine) turnOver(end TurnEndInfo) []effect {
 	if m.cur.aborted && end.Reason == TurnDone && !m.link {
 		end.Reason = TurnAborted
 	}
+	if _, is := adapter.LimitOf(end.Error, m.clock()); is && end.Reason == TurnError && !m.cur.limited {
+		m.tellLimit(LimitInfo{Text: clip(end.Error, 512), Source: end.Source})
+	}
 	m.cur.end = &end
 	m.settling = true
 	m.do(effect{checkpoint: CauseTurn})
@@ -346,6 +352,12 @@ func (m *machine) settle(cp *CheckpointInfo) {
 	end.Text = lastWords(end.Text, maxLastWords)
 	if end.DurationMS == 0 {
 		end.DurationMS = m.clock().Sub(t.started).Milliseconds()
+	}
+	if m.measure != nil && !m.exited {
+		end.Resources = m.measure()
+	}
+	if end.Reason == TurnDone {
+		m.limited = nil
 	}
 	m.write(Event{Kind: EventTurnEnd, TurnEnd: &end})
 	if m.side != nil && !m.link && m.side.state.Reached(StateDelivered) && !m.side.late { // typed into the turn, and nothing was seen of it
@@ -447,7 +459,7 @@ func (m *machine) do(e effect) { m.todo = append(m.todo, e) }
 func (m *machine) status() Status {
 	s := Status{
 		State: m.state, Source: m.source, Since: m.since, Turn: m.turn,
-		Queued: len(m.waiting) + len(m.urgent), Held: m.holding, Waiting: m.waiter,
+		Queued: len(m.waiting) + len(m.urgent), Held: m.holding, Waiting: m.waiter, Limit: m.limited,
 	}
 	switch {
 	case m.cur != nil:

@@ -29,8 +29,23 @@ func (m *machine) limit(info LimitInfo) []effect {
 	if m.busy() {
 		return m.postpone(func() []effect { return m.limit(info) })
 	}
-	m.write(Event{Kind: EventLimit, Limit: &info})
+	m.tellLimit(info)
 	return m.flush()
+}
+
+func (m *machine) tellLimit(info LimitInfo) {
+	l, _ := adapter.LimitOf(info.Text, m.clock())
+	if info.Kind == "" {
+		info.Kind = l.Kind
+	}
+	if info.RetryAt == nil && !l.RetryAt.IsZero() {
+		info.RetryAt = &l.RetryAt
+	}
+	m.limited = &info
+	if m.cur != nil {
+		m.cur.limited = true
+	}
+	m.write(Event{Kind: EventLimit, Limit: &info})
 }
 
 // cancel takes a message back that has not been handed over, and tells how far

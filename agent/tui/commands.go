@@ -51,9 +51,6 @@ func (l *loop) commands() []Command {
 			Command{Name: "diff", Args: "[checkpoint]", Help: "what changed since a checkpoint, or the newest one", Run: l.diff})
 	}
 	all = append(all, h.Commands...)
-	if h.Resources != nil {
-		all = append(all, h.Resources.Names()...)
-	}
 	slices.SortStableFunc(all, func(a, b Command) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b Command) bool { return a.Name == b.Name })
 }
@@ -115,21 +112,6 @@ func (l *loop) ended(ctx context.Context, r *running) {
 		l.later = l.later[1:]
 		l.slash(ctx, next)
 	}
-}
-
-// expand makes a prompt of a text that begins with a template's name.
-func (l *loop) expand(ctx context.Context, text string) (string, error) {
-	if l.opts.Host.Resources == nil || !strings.HasPrefix(text, "/") {
-		return text, nil
-	}
-	prompt, ok, err := l.opts.Host.Resources.Expand(ctx, text)
-	if err != nil {
-		return "", fmt.Errorf("making a prompt: %w", err)
-	}
-	if !ok {
-		return text, nil
-	}
-	return prompt, nil
 }
 
 // An asker asks for a command.

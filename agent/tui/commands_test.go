@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,19 +40,6 @@ func (s *shelf) Patch(_ context.Context, id string) (string, error) {
 	return "--- a/x" + id + "\n+++ b/x\n+new\n", nil
 }
 
-type templates struct{}
-
-func (templates) Names() []Command {
-	return []Command{{Name: "greet", Args: "[who]", Help: "a template"}}
-}
-func (templates) Expand(_ context.Context, text string) (string, bool, error) {
-	rest, ok := strings.CutPrefix(text, "/greet")
-	if strings.TrimSpace(rest) == "nobody" {
-		return "", true, errors.New("no one to greet")
-	}
-	return "hello" + rest, ok, nil
-}
-
 // commandUI is a front end with everything that commands reach, on a session file.
 func commandUI(t *testing.T) (*ui, *shelf) {
 	t.Helper()
@@ -88,8 +74,8 @@ func commandUI(t *testing.T) (*ui, *shelf) {
 			Export: func(path string, _ *session.Session) (string, error) {
 				return path, os.WriteFile(path, []byte("page"), 0o600)
 			},
-			Checkpoints: saved, Resources: templates{},
-			Branch: func() string { return "main" },
+			Checkpoints: saved,
+			Branch:      func() string { return "main" },
 			Commands: []Command{{Name: "todo", Help: "the board", Run: func(ctx context.Context, ask Asker, arg string) (string, error) {
 				word, err := ask.Text(ctx, "Which word?", "")
 				return "# Board of " + word + arg, err
@@ -114,8 +100,7 @@ func TestCommands(t *testing.T) {
 	say("/copy", "/copy: there is no answer yet")
 	say("/rollback undo", "there is nothing to take back")
 	say("hello", "hello yourself", "✓ ")
-	say("/greet again", "hello again", "hello yourself", "✓ ")
-	say("/greet nobody", "no one to greet")
+	say("hello again", "hello yourself", "✓ ")
 	say("/copy", "Copied 14 characters")
 	say("/session", "s0.jsonl", "2 from you, 2 answers")
 	say("/name a\tname", "")

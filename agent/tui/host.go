@@ -12,8 +12,7 @@ import (
 
 // A Host is the program around the front end: what its slash commands reach. A
 // field that is nil leaves out the commands that need it. The functions may take
-// long, but for Branch, Task and Resources.Names; those may be called from several
-// goroutines.
+// long, but for Branch and Task.
 type Host struct {
 	// Open opens the conversation at a place.
 	Open func(ctx context.Context, at Place, onEvent func(agent.Event)) (*harness.Harness, error)
@@ -32,8 +31,6 @@ type Host struct {
 	Picture func(path string) (picture llm.Block, ok bool, err error)
 	// Checkpoints are those of the working folder.
 	Checkpoints Checkpoints
-	// Resources are prompt templates and skills.
-	Resources Resources
 	// Commands are more slash commands, by name in any order.
 	Commands []Command
 	// Branch is the branch that is checked out, "" for none. It must be quick.
@@ -78,15 +75,6 @@ type Checkpoints interface {
 	Patch(ctx context.Context, id string) (string, error)
 }
 
-// Resources are what a person can send by name: prompt templates and skills.
-type Resources interface {
-	// Names are the commands, without their slash.
-	Names() []Command
-	// Expand makes the prompt of a text that begins with one of the commands. ok
-	// is false when it begins with none.
-	Expand(ctx context.Context, text string) (prompt string, ok bool, err error)
-}
-
 // A Command is a slash command.
 type Command struct {
 	Name string // without the slash
@@ -94,7 +82,7 @@ type Command struct {
 	Help string // one line
 	Idle bool   // it needs that no turn runs
 	// Run does it and returns a text to show, in Markdown. Its error is shown.
-	// It is nil for what Resources.Expand makes a prompt of.
+	// It is nil for prompt templates and skills, of which the agent makes prompts.
 	Run func(ctx context.Context, ask Asker, arg string) (page string, err error)
 }
 

@@ -100,7 +100,11 @@ func (l *loop) life(ctx context.Context) error {
 		l.messages = l.opts.Link.Messages()
 	}
 	if strings.TrimSpace(l.opts.First) != "" {
-		l.queue = append(l.queue, message{text: l.opts.First, from: local})
+		first, err := l.Agent().Expand(l.opts.First)
+		if err != nil {
+			return err
+		}
+		l.queue = append(l.queue, message{text: first, from: local})
 	}
 	err := l.run(ctx)
 	if l.running != nil {
@@ -289,7 +293,7 @@ func (l *loop) typed(ctx context.Context, in input) {
 	}
 	m := message{text: text, from: local, typed: l.opts.Echo && l.running == nil && !l.opts.Live}
 	var err error
-	if m.text, err = l.expand(ctx, text); err != nil {
+	if m.text, err = l.Agent().Expand(text); err != nil {
 		l.display.note(term.CleanLine(err.Error()))
 		return
 	}

@@ -61,6 +61,9 @@ func (l Layout) Models() string { return filepath.Join(l.Config, "models.json") 
 // Credentials is the stored keys of model providers, mode 0600.
 func (l Layout) Credentials() string { return filepath.Join(l.Config, "auth.json") }
 
+// Trust is the decisions on which folders the user trusts, mode 0600.
+func (l Layout) Trust() string { return filepath.Join(l.State, "trust.json") }
+
 // RepoAt is the state folder of a repository when the folder's own path is
 // known, as from a listing.
 func (l Layout) RepoAt(path string) RepoDir { return RepoDir{layout: l, Path: path} }

@@ -14,10 +14,10 @@ import (
 	"muntin/tmux/tmuxtest"
 )
 
-func fleet(t *testing.T, n, cols int, layout recipes.Layout) orchestrator.Fleet {
+func fleet(t *testing.T, n, cols int, layout string) orchestrator.Fleet {
 	dir := t.TempDir()
 	f := orchestrator.Fleet{
-		Session: "muntin-test-run", Label: "a #{label} of #(touch x) words", Cols: cols, Rows: 50, Layout: layout,
+		Session: "muntin-test-run", Label: "a #{label} of #(touch x) words", Cols: cols, Rows: 50, Layout: recipes.Layout{Style: layout},
 		Board: orchestrator.Pane{Name: "board", Argv: []string{"sleep", "1000"}, Dir: dir},
 	}
 	for i := range n {
@@ -30,7 +30,7 @@ func TestWindows(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		n, cols int
-		layout  recipes.Layout
+		layout  string
 		want    []int // panes a window
 	}{
 		"few":             {3, 120, recipes.LayoutAuto, []int{4}},

@@ -26,11 +26,14 @@ import (
 	"muntin/cmd/internal/cli/hook"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
+	"muntin/cmd/internal/cli/pack"
 	"muntin/cmd/internal/cli/plan"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
+	"muntin/cmd/internal/cli/settings"
 	"muntin/cmd/internal/cli/todo"
+	"muntin/cmd/internal/cli/trust"
 	"muntin/internal/state"
 	"muntin/internal/term"
 )
@@ -147,6 +150,8 @@ func commands() []command {
 		{"ls", "run", run.NewLs},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
+		{"resume", "run", run.NewResume},
+		{"budget", "run", run.NewBudget},
 		{"recipe", "run", recipe.NewCmd},
 		{"send", "agent", message.NewSend},
 		{"msg", "agent", message.NewMsg},
@@ -156,6 +161,9 @@ func commands() []command {
 		{"adapter", "agent", adapter.NewCmd},
 		{"models", "agent", models.NewCmd},
 		{"login", "agent", models.NewLogin},
+		{"trust", "agent", trust.NewCmd},
+		{"settings", "agent", settings.NewCmd},
+		{"package", "agent", pack.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
 		{"checkpoint", "files", checkpoint.NewCmd},

@@ -72,6 +72,9 @@ func newHost(op *opener) tui.Host {
 			{Name: "plan", Help: "the plan", Run: func(context.Context, tui.Asker, string) (string, error) { return plan.Markdown(a) }},
 		}
 	}
+	for _, c := range op.place.Set.Commands() {
+		h.Commands = append(h.Commands, tui.Command{Name: c.Name, Args: c.Hint, Help: c.Description})
+	}
 	if !op.Session.None {
 		h.Sessions = func() ([]session.Info, error) {
 			all, err := session.List(sessions.Dir(a, op.Session.Dir))

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"muntin/agent/adapter"
 	"muntin/agent/harness"
+	"muntin/agent/llm"
 	"muntin/agent/pty"
 	"muntin/agent/tui"
 )
@@ -17,15 +20,16 @@ type link struct {
 	in   chan tui.Incoming
 	done sync.WaitGroup
 	stop context.CancelFunc
+	now  func() time.Time
 }
 
-func newLink(ctx context.Context, client *pty.Client) (*link, error) {
+func newLink(ctx context.Context, client *pty.Client, now func() time.Time) (*link, error) {
 	attached, err := client.Attach(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("attaching to the pane's supervisor: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	l := &link{link: attached, in: make(chan tui.Incoming), stop: stop}
+	l := &link{link: attached, in: make(chan tui.Incoming), stop: stop, now: now}
 	l.done.Go(func() {
 		defer close(l.in)
 		for m := range attached.Messages() {
@@ -79,6 +83,7 @@ func (l *link) TurnEnd(id string, o harness.Outcome, err error) {
 		Usage: &pty.Usage{
 			Input: o.Usage.Input, Output: o.Usage.Output,
 			CacheRead: o.Usage.CacheRead, CacheWrite: o.Usage.CacheWrite,
+			Cost: o.Usage.Cost.Total,
 		},
 	}
 	switch failure := o.Failure(err); {
@@ -86,6 +91,32 @@ func (l *link) TurnEnd(id string, o harness.Outcome, err error) {
 		end.Reason = pty.TurnAborted
 	case failure != nil:
 		end.Reason, end.Error = pty.TurnError, failure.Error()
+		l.limit(failure)
 	}
 	_ = l.link.Report(pty.Report{Kind: pty.ReportTurnEnd, Message: id, TurnEnd: end})
 }
+
+// limit reports that the provider takes no more, if that is why a turn failed.
+func (l *link) limit(failure error) {
+	var e *llm.Error
+	if !errors.As(failure, &e) {
+		return
+	}
+	info := pty.LimitInfo{Text: e.Error()}
+	switch {
+	case e.Class == llm.ClassQuota:
+		info.Kind = adapter.LimitQuota
+	case e.Status == http429:
+		info.Kind = adapter.LimitRate
+	default:
+		return
+	}
+	if e.RetryAfter > 0 {
+		at := l.now().Add(e.RetryAfter)
+		info.RetryAt = &at
+	}
+	_ = l.link.Report(pty.Report{Kind: pty.ReportLimit, Limit: &info})
+}
+
+// http429 is "too many requests" (RFC 6585, section 4).
+const http429 = 429

@@ -164,10 +164,26 @@ func (p *printer) describe(e pty.Event) string {
 			text += t.Dim.Render("  until " + e.Limit.RetryAt.Local().Format("Jan 02 15:04"))
 		}
 		return text + source(t, string(e.Limit.Source))
+	case pty.EventUsage:
+		return p.usage(*e.Usage)
+	case pty.EventWarning:
+		return t.Warn.Render("warning: ") + term.CleanLine(e.Warning.Text)
 	case pty.EventExit:
 		return t.Strong.Render("ended") + fmt.Sprintf("  status %d %s", e.Exit.Code, e.Exit.Signal)
 	}
 	return string(e.Kind)
+}
+
+// usage is one line of what a turn has used by now.
+func (p *printer) usage(u pty.UsageInfo) string {
+	var parts []string
+	if u.Usage != nil {
+		parts = append(parts, fmt.Sprintf("%d in, %d out", u.Usage.Input+u.Usage.CacheRead+u.Usage.CacheWrite, u.Usage.Output))
+	}
+	if r := u.Resources; r != nil {
+		parts = append(parts, fmt.Sprintf("%d processes, %d MB", r.Processes, r.Memory>>20))
+	}
+	return p.theme.Dim.Render("  so far: " + strings.Join(parts, "; "))
 }
 
 func (p *printer) message(m pty.MessageInfo) string {

@@ -1,9 +1,11 @@
-package recipes
+// Package nearest finds what a mistyped word was meant to be.
+package nearest
 
 import "strings"
 
-// nearest is the known word that s was probably meant to be, or empty.
-func nearest(s string, known []string) string {
+// Of is the known word that s was probably meant to be, or empty. A known word is in
+// lower case.
+func Of(s string, known []string) string {
 	const enough = 2 // edits
 	lower := strings.ReplaceAll(strings.ToLower(s), "-", "_")
 	best, distance := "", enough+1
