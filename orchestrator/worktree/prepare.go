@@ -228,7 +228,7 @@ func (m *Manager) wantIgnored(ctx context.Context, b bringing) error {
 // relative, inside the repository, and not git's own.
 func CheckPath(path string) error {
 	if !fs.ValidPath(path) || path == "." || strings.ContainsRune(path, 0) {
-		return fmt.Errorf("path %q: want a path inside the repository, relative to its top, without . or ..", path)
+		return fmt.Errorf("path %q: want a path inside the repository, relative to its top, without any . or .. in it", path)
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if strings.EqualFold(part, ".git") {
