@@ -19,6 +19,7 @@ type Member struct {
 	Dir      state.AgentDir
 	WorkDir  string
 	Worktree *worktree.Worktree // nil unless it has one of its own
+	Env      []string           // of its checks, beside that of all
 }
 
 // maxKept is how much of a check's output is kept in the journal, in bytes.
@@ -32,6 +33,7 @@ type CrewOptions struct {
 	Members map[string]Member
 	Run     string
 	Branch  string // the integration branch
+	Style   worktree.Style
 	Env     []string
 	Timeout time.Duration // of a check
 	Checks  int           // how many may run at once
@@ -124,11 +126,9 @@ func (c *Crew) check(ctx context.Context, dir string, e Effect) (string, error) 
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	env := append(append([]string{}, c.Env...), "MUNTIN_RUN="+c.Run, "MUNTIN_TASK="+e.Task, "MUNTIN_AGENT="+e.Agent)
-	res, err := proc.Run(ctx, proc.Spec{
-		Argv: []string{"sh", "-c", e.Text}, Dir: dir, Env: env,
-		Merge: true, Keep: maxKept + 1, Timeout: c.Timeout, Reap: true, // one byte more tells that something is cut
-	})
+	env := append(append(append([]string{}, c.Env...), c.Members[e.Agent].Env...), "MUNTIN_RUN="+c.Run, "MUNTIN_TASK="+e.Task, "MUNTIN_AGENT="+e.Agent)
+	// One byte more tells that something is cut.
+	res, err := proc.Shell(ctx, e.Text, proc.Spec{Dir: dir, Env: env, Keep: maxKept + 1, Timeout: c.Timeout})
 	var exit *proc.ExitError
 	if errors.As(err, &exit) {
 		err = errors.New(exit.Result.Ending())

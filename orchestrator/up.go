@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"muntin/agent/pty"
 	"muntin/checkpoint"
 	"muntin/internal/durable"
@@ -103,6 +101,7 @@ type bringUp struct {
 	info   Info
 	agents []recipes.Agent
 	git    *worktree.Manager
+	made   made
 	undos  []func(context.Context) error
 }
 
@@ -233,24 +232,6 @@ func (u *bringUp) folder(context.Context) error {
 	return nil
 }
 
-// worktrees makes the run's branch and the agents' worktrees, several at once.
-func (u *bringUp) worktrees(ctx context.Context) error {
-	if err := u.git.CreateBranch(ctx, u.info.Branch, u.info.Base); err != nil {
-		return err
-	}
-	made := made{git: u.git, repo: u.Repo, dir: u.Dir, info: u.info, agents: u.agents}
-	u.undos = append(u.undos, made.clear)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(4)
-	for _, path := range made.worktrees() {
-		group.Go(func() error {
-			_, err := u.git.Add(ctx, path, made.branch(path), u.info.Base)
-			return err
-		})
-	}
-	return group.Wait()
-}
-
 // records writes down what the run is and what its processes need.
 func (u *bringUp) records(context.Context) error {
 	manifest, err := u.Recipe.Resolved().Marshal()
@@ -300,6 +281,7 @@ func (u *bringUp) panes(ctx context.Context) error {
 			Dir:  filepath.Join(WorkDir(u.dir, u.Repo.Root, a), a.Dir),
 		})
 	}
+	u.made.fresh = false // agents work from here on
 	u.undos = append(u.undos, func(ctx context.Context) error { return u.Host.Stop(ctx, u.info.Session) })
 	return u.Host.Start(ctx, fleet)
 }

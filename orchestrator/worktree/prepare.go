@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func (c Commands) run(ctx context.Context, dir string) error {
 
 // A Preparation says what a new worktree gets beyond the files of its commit.
 // The paths name files or folders that git ignores, relative to the top of the
-// repository, with slashes; they are taken from the worktree muntin was called in.
+// repository, with slashes, and may be patterns (path.Match); they are taken from the worktree muntin was called in.
 type Preparation struct {
 	Copy  []string // copied, sharing disk space where the file system can
 	Link  []string // a symlink to the one there
@@ -146,14 +147,13 @@ func (m *Manager) bringAll(ctx context.Context, dir string, paths []string, brin
 		return nil, err
 	}
 	defer to.Close()
+	paths, missing, err = expand(from, paths)
+	if err != nil {
+		return nil, err
+	}
 	for _, path := range paths {
 		b := bringing{path: filepath.FromSlash(path), from: from, to: to}
-		b.info, err = from.Lstat(b.path)
-		if errors.Is(err, os.ErrNotExist) {
-			missing = append(missing, path)
-			continue
-		}
-		if err != nil {
+		if b.info, err = from.Lstat(b.path); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if _, err := to.Lstat(b.path); err == nil {
@@ -167,6 +167,33 @@ func (m *Manager) bringAll(ctx context.Context, dir string, paths []string, brin
 		}
 	}
 	return missing, nil
+}
+
+// expand replaces patterns by what there is of them, and tells of which there
+// is nothing.
+func expand(root *os.Root, patterns []string) (paths, missing []string, err error) {
+	for _, pattern := range patterns {
+		found := []string{pattern}
+		if strings.ContainsAny(pattern, `*?[\`) {
+			if found, err = fs.Glob(root.FS(), pattern); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", pattern, err)
+			}
+		} else if _, err := root.Lstat(filepath.FromSlash(pattern)); errors.Is(err, os.ErrNotExist) {
+			found = nil
+		}
+		if len(found) == 0 {
+			missing = append(missing, pattern)
+		}
+		for _, path := range found {
+			if err := CheckPath(path); err != nil {
+				return nil, nil, err
+			}
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths, missing, nil
 }
 
 // copyIgnored copies one path. A symlink that leads out of the repository is

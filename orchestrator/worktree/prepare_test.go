@@ -49,7 +49,7 @@ func TestSpawnBringsIgnoredFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := f.spawn("ada", Preparation{
-		Copy: []string{".env", "build", "not/there"}, Link: []string{"node modules", "cache"},
+		Copy: []string{".en*", ".env", "build", "not/there"}, Link: []string{"node modules", "cache"},
 		Setup: Commands{Lines: []string{`test "$(cat .env)" = KEY=1`, "echo $WHO > setup.log"}, Env: append(os.Environ(), "WHO=ada")},
 	})
 	if err != nil {

@@ -60,12 +60,16 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 	if err != nil {
 		return err
 	}
+	ports, err := orchestrator.PortsEnv(run.Dir, name)
+	if err != nil {
+		return err
+	}
 	workDir := orchestrator.WorkDir(run.Dir, run.Root, agent)
 	argv := argvOf(a, agent, dir.Session())
 	saver := &checkpoints{dir: workDir, ref: orchestrator.CheckpointRef(run.Name, name), cache: dir.Path, app: a, log: log}
 	opt := pty.Options{
 		Run: run.Name, Agent: name, Dir: dir, Argv: argv, WorkDir: filepath.Join(workDir, agent.Dir),
-		Env: agentEnv(a, run, agent, env),
+		Env: append(agentEnv(a, run, agent, env), ports...),
 		In:  os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
 		Checkpoints: saver,
 	}
