@@ -37,7 +37,11 @@ func (r *step) agent(name string, e pty.Event) {
 			a.Doing = e.Tool.Name + " " + e.Tool.Summary
 		}
 	case pty.EventCheckpoint:
+		changed := e.Checkpoint != nil && (a.Checkpoint == nil || a.Checkpoint.Tree != e.Checkpoint.Tree)
 		a.Checkpoint = e.Checkpoint
+		if changed && a.Isolated {
+			r.look()
+		}
 	case pty.EventCheckpointFailed:
 		a.Note = "checkpoint failed: " + e.Error
 		r.tell(Fact{Agent: name, Bad: true, Text: name + ": " + a.Note})

@@ -46,6 +46,7 @@ type Crew struct {
 	CrewOptions
 	merging  sync.Mutex    // one merge at a time
 	checking chan struct{} // bounds checks at work
+	radar    radar
 }
 
 // NewCrew makes a crew.
@@ -73,6 +74,8 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 		res, err = c.merge(ctx, e)
 	case EffectRunCheck:
 		res, err = c.runCheck(ctx, e)
+	case EffectOverlap:
+		res.Overlaps, err = c.overlap(ctx)
 	case EffectApprove:
 		err = c.Plan.SetStatus(ctx, board.PlanApproved)
 	default:
@@ -84,17 +87,6 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 	}
 	in.Result = &res
 	return in
-}
-
-// prepare brings an idle agent's worktree to what has been merged so far. A
-// conflict is no error: the agent meets it when its own work is merged.
-func (c *Crew) prepare(ctx context.Context, e Effect) error {
-	m := c.Members[e.Agent]
-	if m.Worktree == nil {
-		return nil
-	}
-	_, err := c.Git.Update(ctx, *m.Worktree, c.Branch)
-	return err
 }
 
 // send delivers a message and waits until the agent took it. Messages that
@@ -134,30 +126,6 @@ func (c *Crew) check(ctx context.Context, dir string, e Effect) (string, error) 
 		err = errors.New(exit.Result.Ending())
 	}
 	return tailOf(string(res.Stdout), maxKept), err
-}
-
-// merge commits the tree that was checked on the agent's branch and merges
-// that into the run's.
-func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
-	m := c.Members[e.Agent]
-	if m.Worktree == nil {
-		return Result{}, nil
-	}
-	c.merging.Lock()
-	defer c.merging.Unlock()
-	message := fmt.Sprintf("%s\n\nMuntin-Run: %s\nMuntin-Agent: %s\nMuntin-Task: %s\n", e.Text, c.Run, e.Agent, e.Task)
-	if _, err := c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: message}); err != nil {
-		return Result{}, err
-	}
-	merged, err := c.Git.Merge(ctx, c.Branch, m.Worktree.Branch, "Merge "+message)
-	if err != nil {
-		return Result{}, err
-	}
-	res := Result{Commit: merged.Commit}
-	for _, conflict := range merged.Conflicts {
-		res.Conflicts = append(res.Conflicts, conflict.Path)
-	}
-	return res, nil
 }
 
 // runCheck runs the run's check on a fresh copy of the merged result.

@@ -5,6 +5,7 @@ import (
 
 	"muntin/agent/pty"
 	"muntin/orchestrator/board"
+	"muntin/orchestrator/worktree"
 )
 
 // An InputKind names what happened.
@@ -49,6 +50,10 @@ type Result struct {
 	Commit    string   `json:"commit,omitempty"`
 	Conflicts []string `json:"conflicts,omitempty"`
 	State     string   `json:"state,omitempty"` // of a message
+
+	Clashes  []worktree.Conflict `json:"clashes,omitempty"`  // merge: both sides of the conflicts
+	Also     []Also              `json:"also,omitempty"`     // merge: who else changed what it changed
+	Overlaps []Overlap           `json:"overlaps,omitempty"` // overlap: all there are now
 }
 
 // An EffectKind names something to be done.
@@ -63,6 +68,7 @@ const (
 	EffectMerge    EffectKind = "merge"     // commit the checked tree and merge it
 	EffectMark     EffectKind = "mark"      // write a task's state on the board
 	EffectRunCheck EffectKind = "run-check" // run the run's check on the merged result
+	EffectOverlap  EffectKind = "overlap"   // look for coming conflicts
 	EffectApprove  EffectKind = "approve"   // write on the plan that it is approved
 )
 

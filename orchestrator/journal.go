@@ -121,6 +121,9 @@ func (s State) wants(e Effect) bool {
 	if e.Kind == EffectRunCheck {
 		return s.RunCheck.Key == e.Key
 	}
+	if e.Kind == EffectOverlap {
+		return s.Radar.Key == e.Key
+	}
 	w, ok := s.Work[e.Task]
 	return ok && w.Key == e.Key
 }

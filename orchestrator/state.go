@@ -130,6 +130,7 @@ type State struct {
 	Effects  int // how many effects there have been; makes their keys
 	Phase    Phase
 	RunCheck RunCheck
+	Radar    Radar
 	Facts    []Fact
 }
 

@@ -13,6 +13,10 @@ func (r *step) result(key string, res Result) {
 		r.runChecked(res)
 		return
 	}
+	if key == r.state.Radar.Key && key != "" {
+		r.looked(res)
+		return
+	}
 	if key == r.state.Approve && key != "" {
 		r.approvedBy(res)
 		return
@@ -69,6 +73,7 @@ func (r *step) prompted(w Work, res Result) {
 		return
 	}
 	r.move(w, StageWorking, "")
+	r.warn(w.Agent)
 }
 
 func (r *step) check(w Work) {
@@ -110,10 +115,12 @@ func (r *step) merged(w Work, res Result) {
 	switch {
 	case res.OK:
 		r.tell(Fact{Agent: w.Agent, Good: true, Text: fmt.Sprintf("^%s is merged to %s", w.Task, r.state.Settings.Branch)})
+		r.landed(w, res)
+		r.look()
 		r.mark(w, TaskDone, "")
 	case len(res.Conflicts) > 0:
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("^%s conflicts in %s", w.Task, strings.Join(res.Conflicts, ", "))})
-		r.again(w, "the merge conflicts in "+strings.Join(res.Conflicts, ", "), conflictText(w.Task, r.state.Settings.Branch, res.Conflicts))
+		r.again(w, "the merge conflicts in "+strings.Join(res.Conflicts, ", "), conflictText(w.Task, r.state.Settings.Branch, res))
 	default:
 		r.mark(w, TaskBlocked, "the merge could not be made: "+res.Error)
 	}

@@ -32,12 +32,6 @@ func checkText(task, command string, res Result) string {
 		task, res.Error, command, indent(out))
 }
 
-func conflictText(task, branch string, paths []string) string {
-	return fmt.Sprintf("Your work on ^%s cannot be merged to %s: others changed the same lines in\n\n%s\n\n"+
-		"Run `git merge %s` here, settle the conflicts so that both changes keep their meaning, commit the merge, and end your turn.\n",
-		task, branch, indent(strings.Join(paths, "\n")), branch)
-}
-
 func changeText(before, after, task string) string {
 	return fmt.Sprintf("A person changed task ^%s on the board while you work on it. It said:\n\n%s\n\nNow it says:\n\n%s\n",
 		task, indent(strings.TrimSpace(before)), indent(strings.TrimSpace(after)))

@@ -315,7 +315,9 @@ func WorkDir(run state.RunDir, root string, a recipes.Agent) string {
 // CheckpointRef is the ref of an agent's chain of checkpoints. It must not be
 // refs/muntin/<run>/<agent>: git would take the branch muntin/<run>/<agent>,
 // named in short, for the checkpoints.
-func CheckpointRef(run, agent string) string { return "refs/muntin/checkpoints/" + run + "/" + agent }
+func CheckpointRef(run, agent string) string { return checkpointRefs(run) + "/" + agent }
+
+func checkpointRefs(run string) string { return "refs/muntin/checkpoints/" + run }
 
 // envPath is where the environment of a run's processes is kept while the
 // machine is up: in the folder of the sockets, which only its owner can enter.
