@@ -15,7 +15,7 @@ import (
 	"muntin/recipes"
 )
 
-// A DiscardRequest names a run that never came up.
+// A DiscardRequest names a run that has ended, or never came up.
 type DiscardRequest struct {
 	Repo state.Repo
 	Dir  state.RepoDir // of Repo
@@ -30,15 +30,10 @@ type DiscardRequest struct {
 // Its processes must have ended.
 func Discard(ctx context.Context, d DiscardRequest) error {
 	run := d.Run
-	recipe, err := run.Recipe()
+	made, err := d.made(ctx)
 	if err != nil {
 		return err
 	}
-	git, err := OpenGit(ctx, d.Repo, d.Dir, d.Now)
-	if err != nil {
-		return err
-	}
-	made := made{git: git, repo: d.Repo, dir: d.Dir, info: run.Info, recipe: recipe, environ: d.Environ}
 	if err := made.clear(ctx); err != nil {
 		return fmt.Errorf("clearing away run %s: %w", run.Name, err)
 	}

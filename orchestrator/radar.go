@@ -44,7 +44,7 @@ func (c *Crew) overlap(ctx context.Context) ([]Overlap, error) {
 	return c.radar.look(ctx, c.Git, names, standings)
 }
 
-func (r *radar) look(ctx context.Context, git *worktree.Manager, names []string, all map[string]worktree.Standing) (found []Overlap, err error) {
+func (r *radar) look(ctx context.Context, git *worktree.Manager, names []string, all map[string]worktree.Side) (found []Overlap, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	merged := all[worktree.Merged]
@@ -56,7 +56,7 @@ func (r *radar) look(ctx context.Context, git *worktree.Manager, names []string,
 	next := radar{clashes: map[[2]worktree.Side][]OverlapFile{}, paths: map[touchKey][]string{}}
 	touched := map[string][]string{}
 	for _, name := range names {
-		key := touchKey{all[name].Side, merged.Tip}
+		key := touchKey{all[name], merged.Tip}
 		list, known := r.paths[key]
 		if !known {
 			if list, err = git.Touched(ctx, key.side, key.base); err != nil {
@@ -70,7 +70,7 @@ func (r *radar) look(ctx context.Context, git *worktree.Manager, names []string,
 			continue // it has nothing that is not merged
 		}
 		for _, b := range append([]string{worktree.Merged}, names[i+1:]...) {
-			pair := [2]worktree.Side{all[a].Side, all[b].Side}
+			pair := [2]worktree.Side{all[a], all[b]}
 			files, known := r.clashes[pair]
 			if !known && (b == worktree.Merged || len(worktree.Meet(touched[a], touched[b])) > 0) {
 				list, err := q.Clash(ctx, pair[0], pair[1])
@@ -90,14 +90,14 @@ func (r *radar) look(ctx context.Context, git *worktree.Manager, names []string,
 }
 
 // touched is Manager.Touched through what the radar has found out.
-func (r *radar) touched(ctx context.Context, git *worktree.Manager, s worktree.Standing, base string) ([]string, error) {
+func (r *radar) touched(ctx context.Context, git *worktree.Manager, s worktree.Side, base string) ([]string, error) {
 	r.mu.Lock()
-	list, known := r.paths[touchKey{s.Side, base}]
+	list, known := r.paths[touchKey{s, base}]
 	r.mu.Unlock()
 	if known {
 		return list, nil
 	}
-	return git.Touched(ctx, s.Side, base)
+	return git.Touched(ctx, s, base)
 }
 
 func overlapFiles(list []worktree.Conflict) []OverlapFile {

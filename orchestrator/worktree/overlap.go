@@ -70,35 +70,24 @@ func (q *Quarantine) commit(ctx context.Context, s Side) (string, error) {
 	return q.git.side(ctx, q.dir, s.Tree, s.Tip)
 }
 
-// A Standing is where an agent of a run is.
-type Standing struct {
-	Side
-	Landed bool // all of its branch is in the integration branch
-}
-
 // Standings returns where the agents of a run and its integration branch are:
 // for each name the tip of its branch and, from the refs below checkpoints
 // (as refs/muntin/checkpoints/<run>), its latest checkpoint. An agent without
 // a branch of its own is not in it.
-func (m *Manager) Standings(ctx context.Context, run, checkpoints string) (map[string]Standing, error) {
+func (m *Manager) Standings(ctx context.Context, run, checkpoints string) (map[string]Side, error) {
 	heads := headsPrefix + branchPrefix + run + "/"
 	out, err := m.run(ctx, "for-each-ref", "--format=%(refname) %(objectname) %(tree)", heads, checkpoints+"/")
 	if err != nil {
 		return nil, fmt.Errorf("reading where the agents are: %w", err)
 	}
-	merged, err := m.run(ctx, "for-each-ref", "--format=%(refname)", "--merged="+headsPrefix+Integration(run), heads)
-	if err != nil {
-		return nil, fmt.Errorf("reading where the agents are: %w", err)
-	}
-	landed := strings.Split(merged, "\n")
-	all, trees := map[string]Standing{}, map[string]string{}
+	all, trees := map[string]Side{}, map[string]string{}
 	for line := range strings.Lines(out) {
 		f := strings.Fields(line)
 		if len(f) != 3 {
 			continue
 		}
 		if name, ok := strings.CutPrefix(f[0], heads); ok {
-			all[name] = Standing{Side: Side{Tip: f[1]}, Landed: slices.Contains(landed, f[0])}
+			all[name] = Side{Tip: f[1]}
 		} else if name, ok := strings.CutPrefix(f[0], checkpoints+"/"); ok {
 			trees[name] = f[2]
 		}

@@ -32,7 +32,7 @@ func TestClashLeavesNoTrace(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for name, want := range tips {
-		if got[name].Side != want || !got[name].Landed {
+		if got[name] != want {
 			t.Errorf("%s: %+v", name, got[name])
 		}
 	}
@@ -41,12 +41,12 @@ func TestClashLeavesNoTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clash, err := q.Clash(within(t), got["ada"].Side, got["bob"].Side)
+	clash, err := q.Clash(within(t), got["ada"], got["bob"])
 	if err != nil || len(clash) != 1 || clash[0].Path != "a.txt" || len(clash[0].Hunks) != 1 || clash[0].Hunks[0].Ours != (Lines{2, 1}) {
 		t.Errorf("%+v, %v", clash, err)
 	}
 	for _, pair := range [][2]string{{"ada", "cyd"}, {"ada", Merged}, {"cyd", Merged}} {
-		if clash, err := q.Clash(within(t), got[pair[0]].Side, got[pair[1]].Side); err != nil || len(clash) != 0 {
+		if clash, err := q.Clash(within(t), got[pair[0]], got[pair[1]]); err != nil || len(clash) != 0 {
 			t.Errorf("%v: %+v, %v", pair, clash, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestClashLeavesNoTrace(t *testing.T) {
 	if _, err := os.Stat(q.tmp); err == nil {
 		t.Error("the quarantine is still there")
 	}
-	touched, err := f.m.Touched(within(t), got["ada"].Side, into)
+	touched, err := f.m.Touched(within(t), got["ada"], into)
 	if err != nil || !slices.Equal(touched, []string{"a.txt"}) {
 		t.Errorf("%q, %v", touched, err)
 	}

@@ -31,6 +31,7 @@ import (
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
 	"muntin/cmd/internal/cli/todo"
+	"muntin/cmd/internal/cli/work"
 	"muntin/internal/state"
 	"muntin/internal/term"
 )
@@ -147,6 +148,8 @@ func commands() []command {
 		{"ls", "run", run.NewLs},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
+		{"merge", "run", work.NewMerge},
+		{"clean", "run", work.NewClean},
 		{"recipe", "run", recipe.NewCmd},
 		{"send", "agent", message.NewSend},
 		{"msg", "agent", message.NewMsg},
@@ -158,9 +161,11 @@ func commands() []command {
 		{"login", "agent", models.NewLogin},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
+		{"diff", "files", work.NewDiff},
+		{"overlap", "files", work.NewOverlap},
 		{"checkpoint", "files", checkpoint.NewCmd},
 		{"rollback", "files", checkpoint.NewRollback},
-		{"undo", "files", checkpoint.NewUndo},
+		{"undo", "files", work.NewUndo},
 		{"redo", "files", checkpoint.NewRedo},
 		{"doctor", "more", doctor.NewCmd},
 		{"orchestrate", "", run.NewOrchestrate},
