@@ -148,9 +148,7 @@ func (r *step) landed(w Work, res Result) {
 			Text: landedText(w, r.state.Settings.Branch, files[name]),
 		})
 		r.tell(Fact{Agent: name, Text: fmt.Sprintf("told %s to bring in ^%s, which has landed", name, w.Task)})
-		for _, path := range files[name] {
-			r.warned(name, worktree.Merged, path) // it has been told now
-		}
+		r.informed(name, files[name])
 	}
 }
 

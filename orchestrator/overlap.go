@@ -144,6 +144,19 @@ func (r *step) warned(name, other, path string) bool {
 	return false
 }
 
+// informed notes that an agent was told of paths in another way: what the radar
+// saw of them until now is no news to it.
+func (r *step) informed(name string, paths []string) {
+	for _, path := range paths {
+		r.warned(name, worktree.Merged, path)
+		for _, o := range r.state.Radar.Overlaps {
+			if o, in := o.of(name); in {
+				r.warned(name, o.B, path)
+			}
+		}
+	}
+}
+
 func (o Overlap) samePair(p Overlap) bool { return o.A == p.A && o.B == p.B }
 
 func (o Overlap) other() string {

@@ -150,6 +150,21 @@ func TestALandingIsToldToWhoChangedTheSameFiles(t *testing.T) {
 	}
 }
 
+func TestAConflictThatWasSentBackIsNoNews(t *testing.T) {
+	t.Parallel()
+	w := workingPair(t)
+	w.checkpointed("bob", "t1")
+	w.turn("bob", "b", pty.TurnDone)
+	w.do(w.take(t, EffectOverlap), Result{OK: true, Overlaps: []Overlap{
+		{A: "ada", B: "bob", Files: []OverlapFile{{Path: "x.go"}}}, {A: "bob", B: worktree.Merged, Files: []OverlapFile{{Path: "x.go"}}},
+	}})
+	w.do(w.take(t, EffectMerge), Result{Conflicts: []string{"x.go"}})
+	w.drive()
+	if w.toldOf("bob", "cannot be merged") != 1 || w.toldOf("bob", "x.go") != 1 {
+		t.Errorf("told: %+v", w.told)
+	}
+}
+
 func TestAConflictShowsBothSides(t *testing.T) {
 	t.Parallel()
 	text := conflictText("a", "muntin/r/merged", Result{Conflicts: []string{"x.go", "gone.go"}, Clashes: []worktree.Conflict{

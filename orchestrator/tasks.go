@@ -120,6 +120,7 @@ func (r *step) merged(w Work, res Result) {
 		r.mark(w, TaskDone, "")
 	case len(res.Conflicts) > 0:
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("^%s conflicts in %s", w.Task, strings.Join(res.Conflicts, ", "))})
+		r.informed(w.Agent, res.Conflicts)
 		r.again(w, "the merge conflicts in "+strings.Join(res.Conflicts, ", "), conflictText(w.Task, r.state.Settings.Branch, res))
 	default:
 		r.mark(w, TaskBlocked, "the merge could not be made: "+res.Error)
