@@ -32,6 +32,7 @@ func (r *step) agent(name string, e pty.Event) {
 		r.tell(Fact{Agent: name, Good: true, Text: name + " is ready"})
 	case pty.EventTurnStart:
 		set(pty.AgentWorking)
+		r.started(a)
 	case pty.EventTool:
 		if e.Tool != nil {
 			a.Doing = e.Tool.Name + " " + e.Tool.Summary

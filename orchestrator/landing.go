@@ -51,8 +51,12 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	tree, err := c.ownTree(ctx, *m.Worktree, e)
+	if err != nil {
+		return Result{}, err
+	}
 	message := fmt.Sprintf("%s\n\nMuntin-Run: %s\nMuntin-Agent: %s\nMuntin-Task: %s\n", e.Text, c.Run, e.Agent, e.Task)
-	if _, err := c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: message}); err != nil {
+	if _, err := c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: tree, Message: message}); err != nil {
 		return Result{}, err
 	}
 	if c.Style == "" || c.Style == worktree.StyleMerge {
@@ -73,6 +77,18 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 		res.Output = "cannot tell who else changed the same files: " + err.Error() // it has landed all the same
 	}
 	return res, nil
+}
+
+// ownTree is the tree to commit for a task: the checked one, or of that only
+// what is the task's own.
+func (c *Crew) ownTree(ctx context.Context, wt worktree.Worktree, e Effect) (string, error) {
+	if e.Base == "" {
+		return e.Tree, nil
+	}
+	return c.Git.Graft(ctx, worktree.Graft{
+		Onto: worktree.BranchRef(wt.Branch), From: e.Base, To: e.Tree,
+		Take: func(path string) bool { return inClaims(e.Paths, path) },
+	})
 }
 
 // alsoChanged finds the agents whose work, merged or not, is in files that a

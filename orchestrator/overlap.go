@@ -71,7 +71,7 @@ func (r *step) look() {
 	}
 	isolated := 0
 	for _, a := range r.state.Agents {
-		if a.Isolated {
+		if a.Isolated && !a.Shared {
 			isolated++
 		}
 	}

@@ -38,7 +38,7 @@ func (r *step) pick(task Task) (Agent, bool) {
 		if a.Role != RoleWorker && !slices.Contains(task.Names, a.Name) && !slices.Contains(task.Names, a.Role) {
 			continue
 		}
-		if a.State != pty.AgentIdle || a.Task != "" {
+		if a.State != pty.AgentIdle || a.Task != "" || a.Shared && r.sharedBusy(task) {
 			continue
 		}
 		if len(task.Names) == 0 || slices.Contains(task.Names, a.Name) || slices.Contains(task.Names, a.Role) {

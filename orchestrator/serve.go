@@ -130,8 +130,8 @@ func members(run Run, recipe *recipes.Recipe) (map[string]Member, error) {
 		if m.Env, err = PortsEnv(run.Dir, a.Name); err != nil {
 			return nil, err
 		}
-		if a.Isolation == recipes.IsolationWorktree {
-			m.Worktree = &worktree.Worktree{Path: m.WorkDir, Branch: worktree.AgentBranch(run.Name, a.Name)}
+		if a.Isolation != recipes.IsolationNone {
+			m.Worktree = &worktree.Worktree{Path: m.WorkDir, Branch: worktree.AgentBranch(run.Name, filepath.Base(m.WorkDir))}
 		}
 		list[a.Name] = m
 	}
@@ -142,7 +142,10 @@ func members(run Run, recipe *recipes.Recipe) (map[string]Member, error) {
 func InitialState(run Run, recipe *recipes.Recipe) State {
 	var agents []Agent
 	for _, a := range recipe.Agents {
-		agents = append(agents, Agent{Name: a.Name, Role: a.Role, Isolated: a.Isolation == recipes.IsolationWorktree})
+		agents = append(agents, Agent{
+			Name: a.Name, Role: a.Role,
+			Isolated: a.Isolation != recipes.IsolationNone, Shared: a.Isolation == recipes.IsolationShared,
+		})
 	}
 	return NewState(Settings{
 		Run: run.Name, Attempts: recipe.Attempts, Check: recipe.Checks.Task, RunCheck: recipe.Checks.Run, Branch: run.Branch,

@@ -63,14 +63,16 @@ type Work struct {
 	Tree    string // the checkpoint that is being checked or merged
 	Key     string // the effect it waits for; empty while the agent works
 	Since   time.Time
-	Ticked  bool // an agent ticked it, and that is being put back
+	Start   string // shared: the files when its first turn began
+	Ticked  bool   // an agent ticked it, and that is being put back
 }
 
 // An Agent is one agent of the run as its event log shows it.
 type Agent struct {
 	Name       string
 	Role       string
-	Isolated   bool // it has a worktree of its own: its work is merged
+	Isolated   bool // it works in a worktree: its work is merged
+	Shared     bool // in one with others
 	State      pty.AgentState
 	Since      time.Time
 	Source     string

@@ -60,7 +60,7 @@ func (r *step) prepared(w Work, res Result) {
 	task, _ := r.state.Task(w.Task)
 	r.move(w, StagePrompting, r.emit(Effect{
 		Kind: EffectSend, Task: w.Task, Agent: w.Agent, Msg: pty.KindPrompt,
-		Text: taskText(task, r.checkOf(task)),
+		Text: taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared),
 	}))
 }
 
@@ -106,7 +106,7 @@ func (r *step) merge(w Work) {
 	}
 	task, _ := r.state.Task(w.Task)
 	r.move(w, StageMerging, r.emit(Effect{
-		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree,
+		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree, Base: w.Start, Paths: task.Files(),
 		Text: firstLine(task.Text) + " (^" + w.Task + ")",
 	}))
 }
