@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -41,10 +42,17 @@ func (u *bringUp) worktrees(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			_, err = u.git.Spawn(ctx, worktree.Spawn{
+			made, err := u.git.Spawn(ctx, worktree.Spawn{
 				Path: path, Branch: u.made.branch(path), At: u.info.Base,
 				Preparation: worktree.Preparation{Copy: u.Recipe.Worktree.Copy, Link: u.Recipe.Worktree.Link, Setup: setup},
 			})
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			for _, m := range made.Missing {
+				if !slices.Contains(u.info.Missing, m) {
+					u.info.Missing = append(u.info.Missing, m)
+				}
+			}
 			return err
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"muntin/agent/pty"
@@ -102,6 +103,7 @@ type bringUp struct {
 	agents []recipes.Agent
 	git    *worktree.Manager
 	made   made
+	mu     sync.Mutex // guards info.Missing while worktrees are made
 	undos  []func(context.Context) error
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Side is one party to a merge to come: a commit, and on top of it files that
@@ -23,6 +24,9 @@ type Quarantine struct {
 	git git
 	dir string // where git is called
 	tmp string
+
+	mu   sync.Mutex
+	made map[Side]string // the commits of sides
 }
 
 // Quarantine makes one. Its methods may be called from several goroutines.
@@ -34,7 +38,7 @@ func (m *Manager) Quarantine() (*Quarantine, error) {
 	g := m.git
 	g.env = append(g.env[:len(g.env):len(g.env)],
 		"GIT_OBJECT_DIRECTORY="+tmp, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteAlternate(filepath.Join(m.repo.CommonDir, "objects")))
-	return &Quarantine{git: g, dir: m.repo.Root, tmp: tmp}, nil
+	return &Quarantine{git: g, dir: m.repo.Root, tmp: tmp, made: map[Side]string{}}, nil
 }
 
 // Close removes what the merges left.
@@ -67,7 +71,19 @@ func (q *Quarantine) commit(ctx context.Context, s Side) (string, error) {
 	if s.Tree == "" {
 		return s.Tip, nil
 	}
-	return q.git.side(ctx, q.dir, s.Tree, s.Tip)
+	q.mu.Lock()
+	oid, ok := q.made[s]
+	q.mu.Unlock()
+	if ok {
+		return oid, nil
+	}
+	oid, err := q.git.side(ctx, q.dir, s.Tree, s.Tip)
+	if err == nil {
+		q.mu.Lock()
+		q.made[s] = oid
+		q.mu.Unlock()
+	}
+	return oid, err
 }
 
 // Standings returns where the agents of a run and its integration branch are:

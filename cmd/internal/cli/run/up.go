@@ -14,6 +14,7 @@ import (
 
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/state"
+	"muntin/internal/term"
 	"muntin/orchestrator"
 	"muntin/orchestrator/panes"
 	"muntin/recipes"
@@ -217,5 +218,8 @@ func tellUp(a *app.App, run orchestrator.Run, recipe *recipes.Recipe, asJSON boo
 	fmt.Fprintf(a.Streams.Out, "%s run %s is up: %s\n", t.Good.Render("✓"), t.Strong.Render(run.Name), strings.Join(names, ", "))
 	fmt.Fprintf(a.Streams.Out, "  %s   %s   %s\n",
 		t.Command.Render(a.Command()+" attach "+run.Name), t.Command.Render(a.Command()+" ls"), t.Command.Render(a.Command()+" down "+run.Name))
+	for _, path := range run.Missing {
+		fmt.Fprintf(a.Streams.Err, "%s the worktrees lack %s: there is none here\n", t.Warn.Render("!"), term.CleanLine(path))
+	}
 	return nil
 }
