@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"muntin/agent/pty"
 	"muntin/internal/proc"
 	"muntin/internal/state"
 	"muntin/orchestrator/board"
@@ -31,6 +30,7 @@ type CrewOptions struct {
 	Plan    PlanFile
 	Git     *worktree.Manager
 	Members map[string]Member
+	Starter Starter // may be nil: agents that end stay so
 	Run     string
 	Branch  string // the integration branch
 	Style   worktree.Style
@@ -67,7 +67,11 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 	case EffectPrepare:
 		err = c.prepare(ctx, e)
 	case EffectSend:
-		res.State, err = c.send(ctx, e)
+		res, err = c.send(ctx, e)
+	case EffectRecall:
+		err = c.recall(ctx, e)
+	case EffectRestart:
+		err = c.restart(ctx, e)
 	case EffectCheck:
 		res.Output, err = c.check(ctx, c.Members[e.Agent].WorkDir, e)
 	case EffectMerge:
@@ -87,26 +91,6 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 	}
 	in.Result = &res
 	return in
-}
-
-// send delivers a message and waits until the agent took it. Messages that
-// need no answer (a steer into a turn that has just ended) count as sent when
-// they are queued.
-func (c *Crew) send(ctx context.Context, e Effect) (string, error) {
-	until := pty.StateAccepted
-	if e.Msg == pty.KindAbort || e.Msg == pty.KindSteer {
-		until = pty.StateQueued
-	}
-	m := pty.Message{ID: e.ID, Kind: e.Msg, Text: e.Text, From: "orchestrator", Task: e.Task, Time: c.Now()}
-	info, err := pty.Deliver(ctx, c.Members[e.Agent].Dir, pty.Delivery{Message: m, Until: until})
-	switch {
-	case err != nil:
-	case info.State == pty.StateFailed:
-		err = errors.New(info.Why)
-	case !info.State.Reached(until):
-		err = fmt.Errorf("%w: the message waits in its inbox", pty.ErrNotRunning)
-	}
-	return string(info.State), err
 }
 
 // check runs a command that a person wrote, on the board or in the recipe, as

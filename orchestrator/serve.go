@@ -44,6 +44,7 @@ type ServeOptions struct {
 	Dir     state.RepoDir
 	Environ []string                     // of checks
 	Panes   Panes                        // may be nil
+	Starter Starter                      // may be nil: agents that end stay so
 	OnState func(State, []board.Problem) // called after every step, from one goroutine; may be nil
 	Now     func() time.Time
 }
@@ -96,13 +97,15 @@ func serve(ctx context.Context, o ServeOptions) error {
 		return errors.Join(err, journal.Close())
 	}
 	crew := NewCrew(CrewOptions{
-		Board: s.board, Plan: s.plan, Git: git, Members: team, Style: worktree.Style(recipe.Merge.Style), Run: o.Run.Name, Branch: o.Run.Branch,
-		Env: o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
+		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
+		Style: worktree.Style(recipe.Merge.Style),
+		Env:   o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
 	})
 	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.watchBoard(ctx) })
 	group.Go(func() error { return s.watchPlan(ctx) })
+	group.Go(func() error { return s.followRequests(ctx, st) })
 	lookouts := map[string]*lookout{}
 	for _, name := range st.Order {
 		l := newLookout(o.Run.Dir.Agent(name))
@@ -136,21 +139,6 @@ func members(run Run, recipe *recipes.Recipe) (map[string]Member, error) {
 		list[a.Name] = m
 	}
 	return list, nil
-}
-
-// InitialState is the state of a run before anything happened.
-func InitialState(run Run, recipe *recipes.Recipe) State {
-	var agents []Agent
-	for _, a := range recipe.Agents {
-		agents = append(agents, Agent{
-			Name: a.Name, Role: a.Role,
-			Isolated: a.Isolation != recipes.IsolationNone, Shared: a.Isolation == recipes.IsolationShared,
-		})
-	}
-	return NewState(Settings{
-		Run: run.Name, Attempts: recipe.Attempts, Check: recipe.Checks.Task, RunCheck: recipe.Checks.Run, Branch: run.Branch,
-		Approval: recipe.Board.Approve,
-	}, agents)
 }
 
 // A server feeds the loop of a run.

@@ -48,8 +48,8 @@ func (r *step) sharedBusy(task Task) bool {
 	return false
 }
 
-// started notes what the shared worktree held when a task's first turn began.
-func (r *step) started(a Agent) {
+// began notes what the shared worktree held when a task's first turn began.
+func (r *step) began(a Agent) {
 	w, ok := r.state.Work[a.Task]
 	if !ok || !a.Shared || w.Start != "" || a.Checkpoint == nil || w.Stage != StagePrompting && w.Stage != StageWorking {
 		return

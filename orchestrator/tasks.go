@@ -21,8 +21,11 @@ func (r *step) result(key string, res Result) {
 		r.approvedBy(res)
 		return
 	}
+	if key == "" || r.restarted(key, res) || r.wrote(key, res) {
+		return
+	}
 	for _, w := range r.state.Work {
-		if w.Key != key || key == "" {
+		if w.Key != key {
 			continue
 		}
 		switch w.Stage {
@@ -58,15 +61,16 @@ func (r *step) prepared(w Work, res Result) {
 		return
 	}
 	task, _ := r.state.Task(w.Task)
-	r.move(w, StagePrompting, r.emit(Effect{
-		Kind: EffectSend, Task: w.Task, Agent: w.Agent, Msg: pty.KindPrompt,
-		Text: taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared),
-	}))
+	r.rest(w, pty.KindPrompt, taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared))
 }
 
 // prompted follows a message that was sent for the task. The turn may have
 // ended before this is heard; then the stage has moved on already.
 func (r *step) prompted(w Work, res Result) {
+	if !res.OK && res.Gone {
+		r.missed(w, res)
+		return
+	}
 	if !res.OK {
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("%s did not take the prompt for ^%s: %s", w.Agent, w.Task, res.Error)})
 		r.mark(w, TaskBlocked, "the prompt was not accepted: "+res.Error)
@@ -135,15 +139,16 @@ func (r *step) again(w Work, why, text string) {
 		r.mark(w, TaskBlocked, fmt.Sprintf("%s (attempt %d of %d)", why, w.Attempt, r.state.Settings.Attempts))
 		return
 	}
-	if s := r.state.Agents[w.Agent].State; s == pty.AgentExited || s == pty.AgentUnknown {
+	if r.state.Agents[w.Agent].Restart.Gone {
 		r.mark(w, TaskOpen, "")
 		return
 	}
-	r.move(w, StagePrompting, r.emit(Effect{Kind: EffectSend, Task: w.Task, Agent: w.Agent, Msg: pty.KindFollowUp, Text: text}))
+	r.rest(w, pty.KindFollowUp, text)
 }
 
 func (r *step) mark(w Work, state TaskState, why string) {
-	r.move(w, StageMarking, r.emit(Effect{Kind: EffectMark, Task: w.Task, Agent: w.Agent, State: state, Why: why}))
+	w.Filed, w.Next = false, Next{}
+	r.move(w, StageMarking, r.emit(Effect{Kind: EffectMark, Task: w.Task, Agent: w.Agent, State: state, Why: why, Held: w.Held.any()}))
 	switch state {
 	case TaskBlocked, TaskWaiting:
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("^%s needs a person: %s", w.Task, why)})

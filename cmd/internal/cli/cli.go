@@ -150,6 +150,8 @@ func commands() []command {
 		{"down", "run", run.NewDown},
 		{"merge", "run", work.NewMerge},
 		{"clean", "run", work.NewClean},
+		{"resume", "run", run.NewResume},
+		{"budget", "run", run.NewBudget},
 		{"recipe", "run", recipe.NewCmd},
 		{"send", "agent", message.NewSend},
 		{"msg", "agent", message.NewMsg},

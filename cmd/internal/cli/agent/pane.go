@@ -71,7 +71,7 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 		Run: run.Name, Agent: name, Dir: dir, Argv: argv, WorkDir: filepath.Join(workDir, agent.Dir),
 		Env: append(agentEnv(a, run, agent, env), ports...),
 		In:  os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
-		Checkpoints: saver,
+		Checkpoints: saver, Limits: orchestrator.Measured(recipe),
 	}
 	if err := prepare(a, &opt); err != nil {
 		return err

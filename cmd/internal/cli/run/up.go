@@ -31,6 +31,7 @@ type UpOptions struct {
 	Model  string
 	Attach bool
 	JSON   bool
+	Anyway bool // also when the machine is too small
 	Wait   time.Duration
 }
 
@@ -55,6 +56,7 @@ func NewUp(a *app.App) *cobra.Command {
 	f.StringVar(&o.Model, "model", "", "model of agents that name none, as provider/id (default: $MUNTIN_MODEL)")
 	f.BoolVarP(&o.Attach, "attach", "a", false, "attach to the run when it is up")
 	f.BoolVar(&o.JSON, "json", false, "print what was started as JSON")
+	f.BoolVar(&o.Anyway, "anyway", false, "also when the machine seems too small for the agents")
 	f.DurationVar(&o.Wait, "wait", DefaultWait, "how long to wait until all agents are ready")
 	return cmd
 }
@@ -101,14 +103,41 @@ func bringUp(ctx context.Context, o UpOptions, repo state.Repo, recipe *recipes.
 		return orchestrator.Run{}, err
 	}
 	cols, rows := size(a)
-	run, err := orchestrator.Up(ctx, orchestrator.UpOptions{
+	up := orchestrator.UpOptions{
 		Repo: repo, Dir: dir, Recipe: recipe, Name: name, Host: panes.New(server), Socket: server.Socket(),
 		Self: a.Self, Program: a.Version, Environ: a.Environ, Cols: cols, Rows: rows, Now: a.Now,
-	})
+	}
+	if err := admit(ctx, o, up); err != nil {
+		return orchestrator.Run{}, err
+	}
+	run, err := orchestrator.Up(ctx, up)
 	if errors.Is(err, orchestrator.ErrRunExists) {
 		return run, existing(dir, name)
 	}
 	return run, err
+}
+
+// admit says when the machine is small for what the agents will need, and
+// refuses when it is too small. A repository without a commit is Up's to refuse.
+func admit(ctx context.Context, o UpOptions, up orchestrator.UpOptions) error {
+	needs, err := orchestrator.Admit(ctx, up)
+	var full *orchestrator.CapacityError
+	t := o.App.Theme
+	switch {
+	case errors.As(err, &full) && !o.Anyway:
+		return app.Hint(err, "start fewer agents, or --anyway")
+	case errors.As(err, &full):
+		fmt.Fprintf(o.App.Streams.Err, "%s %v\n", t.Warn.Render("anyway:"), err)
+		return nil
+	case err != nil:
+		return nil
+	}
+	for _, r := range needs {
+		if r.Tight() {
+			fmt.Fprintf(o.App.Streams.Err, "%s this takes more than 80 %% of %s\n", t.Warn.Render("tight:"), r)
+		}
+	}
+	return nil
 }
 
 // runName is the name asked for, or the recipe's with a number behind it where
