@@ -32,7 +32,7 @@ var mayImport = []struct {
 	{"agent/session/...", []string{"agent/session", "agent/llm", "internal/..."}},
 	{"agent/compact", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/credential", []string{"agent/llm", "internal/..."}},
-	{"agent/resource", []string{"agent", "agent/llm", "internal/..."}},
+	{"agent/resource/...", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/extension", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/harness", []string{
 		"agent", "agent/llm", "agent/tool", "agent/session", "agent/compact", "agent/resource", "agent/extension", "internal/...",
@@ -60,7 +60,7 @@ var walls = []struct {
 	{"github.com/yuin/goldmark", nil}, // the oracle of tests only: it costs a millisecond at every start
 	{"github.com/aws", []string{"agent/llm/bedrock", "agent/llm/llmtest"}},
 	{"golang.org/x/oauth2", []string{"agent/llm/vertex"}},
-	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board", "agent/adapter/custom"}},
+	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board", "agent/adapter/custom", "agent/resource/..."}},
 }
 
 type listed struct {

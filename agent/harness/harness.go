@@ -8,6 +8,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,23 +31,25 @@ var ErrClosed = errors.New("the agent is closed")
 
 // Options say what a coding agent is made of. Provider, Model and Dir are needed.
 type Options struct {
-	Provider     llm.Provider
-	Model        string    // "provider/id"; the provider is for the record, the id goes to Provider
-	Known        llm.Model // what is known of the model: its window counts where Compaction names none
-	Thinking     llm.Level // "": as the session says, else the provider's default
-	MaxTokens    int       // for one response; 0: the provider's default
-	Dir          string    // the working folder
-	Session      string    // the session's file; "": in memory
-	Parent       string    // the file that a new session comes from; "": none
-	Tools        []string  // nil: the default ones; empty: none
-	System       string    // in place of the system prompt's own words; "": those
-	AppendSystem string    // added to the system prompt
-	NoContext    bool      // leave the project's context files out
-	Env          []string  // of commands; nil: this process's
-	SpillDir     string    // for outputs too long to show; "": they are not kept
-	BashTimeout  time.Duration
-	Compaction   compact.Settings  // when room is made in the context
-	Retry        agent.RetryPolicy // of requests, also those for summaries
+	Provider        llm.Provider
+	Model           string        // "provider/id"; the provider is for the record, the id goes to Provider
+	Known           llm.Model     // what is known of the model: its window counts where Compaction names none
+	Thinking        llm.Level     // "": as the session says, else the provider's default
+	DefaultThinking llm.Level     // where neither Thinking nor the session says it
+	MaxTokens       int           // for one response; 0: the provider's default
+	Dir             string        // the working folder
+	Session         string        // the session's file; "": in memory
+	Parent          string        // the file that a new session comes from; "": none
+	Tools           []string      // nil: the default ones; empty: none
+	System          string        // in place of the system prompt's own words; "": those
+	AppendSystem    string        // added to the system prompt
+	NoContext       bool          // leave the project's context files out
+	Resources       *resource.Set // skills, prompt templates and texts for the system prompt; nil: none
+	Env             []string      // of commands; nil: this process's
+	SpillDir        string        // for outputs too long to show; "": they are not kept
+	BashTimeout     time.Duration
+	Compaction      compact.Settings  // when room is made in the context
+	Retry           agent.RetryPolicy // of requests, also those for summaries
 
 	// Changed gives the files that changed since a time by other means than the
 	// tools, as by commands; a summary tells of them. nil: it is not known.
@@ -65,6 +68,7 @@ type Harness struct {
 	session *session.Session
 	tools   *tool.Set
 	missing error // context files that could not be read
+	found   *resource.Set
 	room    room
 	onEvent func(agent.Event)
 	now     func() time.Time
@@ -129,7 +133,7 @@ func Open(ctx context.Context, opts Options) (*Harness, error) {
 	h := &Harness{
 		session: s, tools: set, onEvent: opts.OnEvent, now: opts.Now,
 		window: opts.Compaction.Window, retry: opts.Retry, maxOut: opts.MaxTokens,
-		sizes: opts.Compaction,
+		sizes: opts.Compaction, found: opts.Resources,
 	}
 	h.room.changed = opts.Changed
 	if err := h.start(opts, dir, tools); err != nil {
@@ -140,10 +144,15 @@ func Open(ctx context.Context, opts Options) (*Harness, error) {
 
 func (h *Harness) start(opts Options, dir string, tools []agent.Tool) error {
 	h.model = Model{Provider: opts.Provider, Name: opts.Model, Known: opts.Known}
-	if err := h.restore(opts.Thinking); err != nil {
+	if err := h.restore(opts.Thinking, opts.DefaultThinking); err != nil {
 		return err
 	}
 	prompt := resource.Prompt{Dir: dir, Date: opts.Now(), System: opts.System, Append: opts.AppendSystem}
+	if found := opts.Resources; found != nil {
+		prompt.Skills = found.Skills
+		prompt.System = cmp.Or(prompt.System, found.System.Text)
+		prompt.Append = cmp.Or(prompt.Append, found.Append.Text)
+	}
 	if !opts.NoContext {
 		prompt.Files, h.missing = resource.ContextFiles(dir, homeOf(opts.Env))
 	}
@@ -179,8 +188,18 @@ func (h *Harness) Problems() []string {
 	if h.missing != nil {
 		all = append(all, strings.Split(h.missing.Error(), "\n")...)
 	}
+	if h.found != nil {
+		all = append(all, h.found.Problems()...)
+	}
 	return all
 }
+
+// Expand gives what a text that a person typed stands for, as resource.Set.Expand
+// does. Whoever takes prompts from a person calls it before Prompt.
+func (h *Harness) Expand(text string) (string, error) { return h.found.Expand(text) }
+
+// Commands are what Expand knows, for a list of them.
+func (h *Harness) Commands() []resource.Command { return h.found.Commands() }
 
 // Messages is the conversation so far. Its messages must not be changed.
 func (h *Harness) Messages() []llm.Message { return h.kernel.Messages() }

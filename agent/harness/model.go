@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -46,16 +47,14 @@ func (m Model) level(want llm.Level) llm.Level {
 
 // restore takes over what the session says of model and thinking, and records in
 // it what differs.
-func (h *Harness) restore(want llm.Level) error {
+func (h *Harness) restore(want, preset llm.Level) error {
 	if p, m := h.session.Model(); p != h.model.provider() || m != h.model.id() {
 		if _, err := h.session.AppendModel(h.model.provider(), h.model.id()); err != nil {
 			return err
 		}
 	}
 	last := h.session.Thinking()
-	if want == "" {
-		want = last
-	}
+	want = cmp.Or(want, last, preset)
 	h.level = h.model.level(want)
 	if h.level != last && h.level != "" {
 		if _, err := h.session.AppendThinking(h.level); err != nil {

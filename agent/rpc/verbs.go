@@ -77,9 +77,9 @@ func (s *Server) getMessages(_ context.Context, _ command) answer {
 	return answer{data: object{"messages": all}, err: err}
 }
 
-// getCommands: there are no extensions, templates or skills yet.
-func (*Server) getCommands(context.Context, command) answer {
-	return answer{data: object{"commands": []object{}}}
+// getCommands are prompt templates and skills; there are no extensions yet.
+func (s *Server) getCommands(context.Context, command) answer {
+	return answer{data: object{"commands": s.current().Commands()}}
 }
 
 func (s *Server) setModel(ctx context.Context, c command) answer {

@@ -59,7 +59,11 @@ func (u *UI) Run(ctx context.Context, a Agent, notices ...string) error {
 		l.messages = u.opts.Link.Messages()
 	}
 	if strings.TrimSpace(u.opts.First) != "" {
-		l.queue = append(l.queue, message{text: u.opts.First, from: local})
+		first, err := a.Expand(u.opts.First)
+		if err != nil {
+			return err
+		}
+		l.queue = append(l.queue, message{text: first, from: local})
 	}
 	err := l.run(ctx)
 	if l.running != nil {
@@ -171,6 +175,11 @@ func (l *loop) typed(line string) {
 	l.screen.entered()
 	text := strings.TrimSpace(line)
 	if text == "" {
+		return
+	}
+	text, err := l.agent.Expand(text)
+	if err != nil {
+		l.screen.note(err.Error())
 		return
 	}
 	m := message{text: text, from: local, typed: l.opts.Echo && l.running == nil}

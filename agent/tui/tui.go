@@ -37,6 +37,7 @@ type Agent interface {
 	SteerFrom(from session.Origin, text string)
 	Queued() int
 	Knows(originID string) bool
+	Expand(text string) (string, error)
 	Abort()
 }
 

@@ -26,11 +26,14 @@ import (
 	"muntin/cmd/internal/cli/hook"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
+	"muntin/cmd/internal/cli/pack"
 	"muntin/cmd/internal/cli/plan"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
+	"muntin/cmd/internal/cli/settings"
 	"muntin/cmd/internal/cli/todo"
+	"muntin/cmd/internal/cli/trust"
 	"muntin/cmd/internal/cli/work"
 	"muntin/internal/state"
 	"muntin/internal/term"
@@ -161,6 +164,9 @@ func commands() []command {
 		{"adapter", "agent", adapter.NewCmd},
 		{"models", "agent", models.NewCmd},
 		{"login", "agent", models.NewLogin},
+		{"trust", "agent", trust.NewCmd},
+		{"settings", "agent", settings.NewCmd},
+		{"package", "agent", pack.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
 		{"diff", "files", work.NewDiff},

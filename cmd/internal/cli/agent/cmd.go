@@ -19,6 +19,7 @@ import (
 	"muntin/agent/harness"
 	"muntin/agent/llm/catalog"
 	"muntin/agent/pty"
+	"muntin/agent/resource/settings"
 	"muntin/agent/rpc"
 	"muntin/agent/tui"
 	"muntin/cmd/internal/cli/app"
@@ -47,6 +48,13 @@ type Options struct {
 	System    string // text or file
 	Append    string // text or file
 	Name      string
+	Trust     bool
+	NoTrust   bool
+	Skills    []string // folders
+	Prompts   []string // folders
+	Theme     string
+
+	settings settings.Settings // what none of these says
 }
 
 // NewCmd makes `muntin agent`.
@@ -66,7 +74,10 @@ func NewCmd(a *app.App) *cobra.Command {
 			"anthropic/claude-opus-5:high. A part of the id will do where it means one model;\n" +
 			"muntin models lists them. Keys come from muntin login, from models.json and from\n" +
 			"variables such as $OPENAI_API_KEY. $OPENAI_BASE_URL names any compatible server.\n" +
-			"scripted/<file> replays a conversation file.",
+			"scripted/<file> replays a conversation file.\n\n" +
+			"What is not said here comes from the settings (muntin settings), those of the\n" +
+			"project only where its folder is trusted (muntin trust). The agent has your\n" +
+			"rights: it is in no sandbox, and trust is none.",
 		Example: "  muntin agent -p \"what does this program do?\" --model openai/gpt-5\n" +
 			"  muntin agent --continue\n" +
 			"  muntin agent --model scripted/demo",
@@ -85,6 +96,7 @@ func NewCmd(a *app.App) *cobra.Command {
 		},
 	}
 	o.flags(cmd)
+	cmd.AddCommand(newResources(a))
 	return cmd
 }
 
@@ -108,6 +120,12 @@ func (o *Options) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Record, "record", "", "a file to write what the model said to, as a conversation that --model scripted/FILE replays")
 	f.IntVar(&o.Window, "context-window", 0, "tokens that the model takes (default: what the catalogue says)")
 	f.BoolVar(&o.NoCompact, "no-auto-compact", false, "never summarise unasked, unless the model has no room left")
+	f.BoolVar(&o.Trust, "trust", false, "load the project's settings, skills and prompts, for this once")
+	f.BoolVar(&o.NoTrust, "no-trust", false, "do not load them, for this once")
+	f.StringSliceVar(&o.Skills, "skill", nil, "a folder with a skill or with several")
+	f.StringSliceVar(&o.Prompts, "prompt-template", nil, "a folder with prompt templates")
+	f.StringVar(&o.Theme, "theme", "", "the colours: the name of a theme")
+	cmd.MarkFlagsMutuallyExclusive("trust", "no-trust")
 	f.StringVarP(&o.Name, "name", "n", "", "a name for the conversation, which is shown on the agent's screen too")
 }
 
@@ -138,8 +156,12 @@ func runPrint(ctx context.Context, o Options) (err error) {
 	if len(prompts) == 0 {
 		return app.Usage("there is no prompt: give one as an argument or on standard input")
 	}
-	op, err := newOpener(o)
+	op, err := newOpener(ctx, o, false)
 	if err != nil {
+		return err
+	}
+	op.tellNotes()
+	if prompts, err = op.expanded(prompts); err != nil {
 		return err
 	}
 	switch o.Mode {
@@ -170,7 +192,8 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	op, err := newOpener(o)
+	socket := a.Getenv("MUNTIN_SOCKET")
+	op, err := newOpener(ctx, o, a.Streams.Interactive() && socket == "") // nobody may sit before the pane of a run
 	if err != nil {
 		return err
 	}
@@ -182,9 +205,9 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	ui := tui.Options{
 		In: a.Streams.In, Out: a.Streams.Out, Terminal: a.Streams.OutTTY, Echo: a.Streams.InTTY,
 		Width: func() int { w, _ := a.Streams.Size(); return w }, Interrupts: interrupts,
-		Theme: a.Theme, Name: cmp.Or(o.Name, "muntin"), Dir: a.Dir, First: first, Now: a.Now,
+		Theme: op.theme, Name: cmp.Or(o.Name, "muntin"), Dir: a.Dir, First: first, Now: a.Now,
 	}
-	if socket := a.Getenv("MUNTIN_SOCKET"); socket != "" {
+	if socket != "" {
 		client, err := pty.Dial(ctx, socket)
 		if err != nil {
 			return fmt.Errorf("reaching the pane's supervisor: %w", err)
@@ -207,7 +230,7 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.Close(), op.record()) }()
-	err = front.Run(ctx, h, h.Problems()...)
+	err = front.Run(ctx, h, append(op.place.Notes, h.Problems()...)...)
 	if ctx.Err() != nil {
 		return nil // asked to end
 	}

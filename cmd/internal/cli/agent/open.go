@@ -1,26 +1,35 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"muntin/agent"
 	"muntin/agent/compact"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
+	"muntin/agent/resource/settings"
 	"muntin/agent/rpc"
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/resources"
 	"muntin/cmd/internal/cli/session"
+	"muntin/internal/term"
 )
 
 // an opener opens conversations as the options say.
 type opener struct {
 	Options
-	dir    string       // the working folder
+	dir    string // the working folder
+	place  *resources.Place
+	theme  term.Theme
 	record func() error // writes the recording of the conversation opened last
 }
 
-func newOpener(o Options) (*opener, error) {
+// newOpener loads what holds in the working folder. ask says that a person may be
+// asked whether the folder is trusted.
+func newOpener(ctx context.Context, o Options, ask bool) (*opener, error) {
 	if o.Thinking != "" && !slices.Contains(llm.Levels(), llm.Level(o.Thinking)) {
 		return nil, app.Usage("thinking %q: want one of %v", o.Thinking, llm.Levels())
 	}
@@ -34,7 +43,76 @@ func newOpener(o Options) (*opener, error) {
 	if o.Append, err = textOrFile(o.Append); err != nil {
 		return nil, err
 	}
-	return &opener{Options: o, dir: dir, record: func() error { return nil }}, nil
+	place, err := resources.Open(ctx, resources.Options{
+		App: o.App, Dir: dir, Trust: o.Trust, NoTrust: o.NoTrust, Ask: ask, Skills: o.Skills, Prompts: o.Prompts,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.settle(place.Settings)
+	op := &opener{Options: o, dir: dir, place: place, record: func() error { return nil }}
+	return op, op.colours()
+}
+
+// settle takes from the settings what the command line does not say.
+func (o *Options) settle(s settings.Settings) {
+	o.settings = s
+	if len(o.Tools) == 0 && !o.NoTools {
+		o.Tools = s.Tools
+	}
+	o.NoContext = o.NoContext || !s.ContextFiles
+	o.NoCompact = o.NoCompact || !s.Compaction.Auto
+}
+
+// colours makes the theme. One that the settings name wrongly is told, not fatal.
+func (o *opener) colours() error {
+	o.theme = o.App.Theme
+	name := cmp.Or(o.Theme, o.settings.Theme)
+	if name == "" {
+		return nil
+	}
+	t, ok := o.place.Set.Theme(name)
+	err := fmt.Errorf("there is no theme %q", name)
+	if ok {
+		var colours map[string]string
+		if colours, err = t.Read(); err == nil {
+			o.theme, err = o.App.Theme.With(colours)
+		}
+	}
+	if err != nil && o.Theme != "" {
+		return app.Hint(err, "muntin agent resources lists the themes")
+	}
+	if err != nil {
+		o.place.Notes = append(o.place.Notes, err.Error())
+	}
+	return nil
+}
+
+// tellNotes tells what was left out, where there is no screen for it.
+func (o *opener) tellNotes() {
+	for _, note := range append(o.place.Notes, o.place.Set.Problems()...) {
+		fmt.Fprintf(o.App.Streams.Err, "muntin: %s\n", term.CleanLine(note))
+	}
+}
+
+// expanded gives prompts with the text of a template in place of its name.
+func (o *opener) expanded(prompts []harness.Input) ([]harness.Input, error) {
+	for i := range prompts {
+		text, err := o.place.Set.Expand(prompts[i].Text)
+		if err != nil {
+			return nil, err
+		}
+		prompts[i].Text = text
+	}
+	return prompts, nil
+}
+
+// retries are the policy for a number of retries, of which 0 means none.
+func retries(n int) agent.RetryPolicy {
+	if n == 0 {
+		n = -1
+	}
+	return agent.RetryPolicy{MaxAttempts: n}
 }
 
 // open opens the conversation that the options name.
@@ -77,7 +155,10 @@ func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harn
 		Provider: model.Provider, Model: model.Name, Known: model.Known, Thinking: level, Dir: o.dir, Session: at.File, Parent: at.Parent,
 		Tools: tools, System: o.System, AppendSystem: o.Append, NoContext: o.NoContext,
 		Env: toolEnv(a.Environ), SpillDir: spillDir(a, at.File), Now: a.Now, Changed: changedFiles(a),
-		Compaction: compact.Settings{Off: o.NoCompact, Window: o.Window},
+		Compaction: compact.Settings{
+			Off: o.NoCompact, Window: o.Window, Reserve: o.settings.Compaction.Reserve, Keep: o.settings.Compaction.Keep,
+		},
+		Resources: o.place.Set, DefaultThinking: llm.Level(o.settings.Thinking), Retry: retries(o.settings.Retry.Attempts),
 	}
 	withEvents(&opts)
 	h, err := harness.Open(ctx, opts)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +24,9 @@ import (
 // returned beside it.
 func newModel(ctx context.Context, o Options, name string) (harness.Model, llm.Level, error) {
 	a := o.App
+	name = cmp.Or(name, a.Getenv("MUNTIN_MODEL"), o.settings.Model)
 	if name == "" {
-		name = a.Getenv("MUNTIN_MODEL")
-	}
-	if name == "" {
-		return harness.Model{}, "", app.Hint(app.Usage("no model is named"), "say --model provider/id or set $MUNTIN_MODEL; --model scripted/demo needs no key")
+		return harness.Model{}, "", app.Hint(app.Usage("no model is named"), "say --model provider/id, or muntin settings set model provider/id; --model scripted/demo needs no key")
 	}
 	if id, ok := strings.CutPrefix(name, "scripted/"); ok {
 		p, err := script(a, id)
@@ -98,7 +97,7 @@ func recorder(o Options, m *harness.Model) (write func() error, err error) {
 func deadlines(o Options) (llm.Deadlines, error) {
 	var all llm.Deadlines
 	for _, from := range []struct{ name, text string }{
-		{"--deadlines", o.Deadlines}, {"$MUNTIN_DEADLINES", o.App.Getenv("MUNTIN_DEADLINES")},
+		{"--deadlines", o.Deadlines}, {"$MUNTIN_DEADLINES", o.App.Getenv("MUNTIN_DEADLINES")}, {"the setting deadlines", o.settings.Deadlines},
 	} {
 		d, err := llm.ParseDeadlines(from.text)
 		if err != nil {
