@@ -45,8 +45,13 @@ type Adapter struct {
 	// HookTimeout is how long it waits for one, in its own unit: seconds, or
 	// milliseconds. A hook ends itself long before.
 	HookTimeout int
-	Approval    map[string][]string // the words that make it ask for every act ("ask"), for none but edits ("edits"), for none ("all")
-	Versions    string              // of the CLI, with which the adapter was tried
+	// Approval has the words that make it ask for every act ("ask"), for none
+	// but edits ("edits"), for none ("all"), or only plan ("plan").
+	Approval map[string][]string
+	Sandbox  map[string][]string // the words for each of its own sandboxes
+	Thinking []string            // the words that set how hard the model thinks, {value}
+	Tools    []string            // the words that say which tools it has, {value} with commas between
+	Versions string              // of the CLI, with which the adapter was tried
 
 	// Its folder of settings is HomeSub in the folder that the variable HomeEnv
 	// names, else HomeDir in the user's.

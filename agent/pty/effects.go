@@ -219,6 +219,9 @@ func (s *supervisor) look() {
 			by = adapter.ByTerminal
 		}
 		s.apply(s.m.ready(by))
+	case ignored:
+		s.apply(s.m.refused(id, whyUnheard))
+		s.apply(s.m.ready(adapter.ByScreen))
 	case answered:
 		s.apply(s.m.accepted(id, adapter.ByScreen))
 		s.apply(s.m.turnStarted(id, adapter.ByScreen))

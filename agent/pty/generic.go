@@ -64,6 +64,7 @@ const (
 	limited          // its provider takes no more
 	aborted          // a person has ended the turn
 	unheard          // the submit may not have been taken
+	ignored          // it takes prompts, and has not taken that with which it was started
 )
 
 // A lookAgain says when to look next: after a time (0: not), and at the next
@@ -121,6 +122,8 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 	switch {
 	case sig.kind == adapter.SignalHook && means == adapter.MeansIdle:
 		return nil // a conversation begins, or goes on in another file: that there are hooks is all that it tells
+	case w.mode == watchReady && w.id != "" && means != adapter.MeansIdle:
+		return w.hearFirst(means, now)
 	case w.mode == watchReady:
 		w.idle = w.idle || means == adapter.MeansIdle || means == adapter.MeansDone
 		return nil
@@ -203,11 +206,14 @@ func (w *watch) look(s sight) (verdict, lookAgain) {
 	if (v == isReady || v == over || v == silent) && s.shows != nil {
 		v, again = w.seen(v, s.shows())
 	}
+	if v == isReady && w.id != "" {
+		v, again = w.unheardFirst(s)
+	}
 	switch v {
 	case answered, person:
 		w.begin(watchTurn, w.id, w.mark, s.now)
 		again.after = w.quiet()
-	case isReady, silent, over:
+	case isReady, silent, over, ignored:
 		w.rested()
 		again = lookAgain{}
 	case nothing, failed, waits, resumed, limited, unheard, aborted:

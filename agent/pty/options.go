@@ -81,6 +81,11 @@ type Options struct {
 	// as it is known before the start.
 	Conversation Conversation
 
+	// First gives the command line that begins the agent with that text as its
+	// first prompt, where its CLI takes one there; ok is false where it does not.
+	// It is called at most once, before the start. nil: prompts are typed.
+	First func(text string) (argv []string, ok bool)
+
 	Checkpoints       Checkpointer  // nil: none are taken
 	CheckpointTimeout time.Duration // 0: 1 min
 

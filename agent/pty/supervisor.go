@@ -110,7 +110,7 @@ func (s *supervisor) run(ctx context.Context) (ExitInfo, error) {
 		s.close()
 		return ExitInfo{Code: 1}, err
 	}
-	if err := s.start(); err != nil {
+	if err := s.start(ctx); err != nil {
 		exit := ExitInfo{Code: 127}
 		s.write(Event{Kind: EventExit, Exit: &exit, Error: err.Error()})
 		s.close()
@@ -161,8 +161,11 @@ func (s *supervisor) open() (err error) {
 }
 
 // start starts the child and all that moves.
-func (s *supervisor) start() (err error) {
-	argv := s.opt.Argv
+func (s *supervisor) start(ctx context.Context) (err error) {
+	argv, first, err := s.first(ctx)
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:gosec // starting what it is told to is its task
 	cmd.Dir, cmd.Env = s.opt.WorkDir, s.opt.Env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.term.slave, s.term.slave, s.term.slave
@@ -171,11 +174,15 @@ func (s *supervisor) start() (err error) {
 		return fmt.Errorf("preparing the pane's terminal: %w", err)
 	}
 	if s.child, err = startChild(cmd); err != nil {
+		s.unstarted(first)
 		return fmt.Errorf("starting %s: %w", argv[0], err)
 	}
 	s.write(Event{Kind: EventStart, Start: &StartInfo{
-		Argv: argv, Dir: s.opt.WorkDir, PID: os.Getpid(), ChildPID: s.child.pid, Adapter: s.opt.Adapter.Name,
+		Argv: s.withoutPrompt(argv, first), Dir: s.opt.WorkDir, PID: os.Getpid(), ChildPID: s.child.pid, Adapter: s.opt.Adapter.Name,
 	}})
+	if first != nil {
+		s.apply(s.m.delivered(first.rec.ID, adapter.ByProcess))
+	}
 	s.server.serve()
 	return nil
 }
@@ -193,13 +200,19 @@ func offer[T any](ch chan T, v T) {
 // last output is drained and nothing is under way any more.
 func (s *supervisor) loop(ctx context.Context) {
 	ended, cancelled := s.child.done, ctx.Done()
-	s.apply(s.m.boot())
+	first := ""
+	if e := s.m.main; e != nil {
+		first = e.rec.ID
+		s.apply(s.m.poke())
+	} else {
+		s.apply(s.m.boot())
+	}
 	if !s.m.link {
 		s.watch.on = s.opt.Adapter
 		if s.opt.Adapter.Status {
 			s.watch.trust = adapter.SignalStatus.Trust() // also before its first word: it may start slowly
 		}
-		s.watch.begin(watchReady, "", 0, time.Now())
+		s.watch.begin(watchReady, first, 0, time.Now())
 		s.look()
 	}
 	for !s.m.exited || !s.m.settled() {

@@ -112,7 +112,7 @@ func (s *supervisor) probing() {
 	if s.opt.Adapter.Format == "" {
 		return
 	}
-	running := s.watch.mode == watchAnswer || s.watch.mode == watchTurn
+	running := s.watch.mode == watchAnswer || s.watch.mode == watchTurn || s.watch.mode == watchReady && s.watch.id != ""
 	switch {
 	case running && !s.tail.inTurn:
 		s.tail.begin()

@@ -34,12 +34,11 @@ func (m *machine) limit(info LimitInfo) []effect {
 }
 
 func (m *machine) tellLimit(info LimitInfo) {
-	l, _ := adapter.LimitOf(info.Text, m.clock())
-	if info.Kind == "" {
+	if l, is := adapter.LimitOf(info.Text, m.clock()); is && info.Kind == "" {
 		info.Kind = l.Kind
 	}
-	if info.RetryAt == nil && !l.RetryAt.IsZero() {
-		info.RetryAt = &l.RetryAt
+	if at := adapter.RetryAt(info.Text, m.clock()); info.RetryAt == nil && !at.IsZero() {
+		info.RetryAt = &at
 	}
 	m.limited = &info
 	if m.cur != nil {

@@ -97,9 +97,12 @@ func watchStart(ctx context.Context, o testOptions, ad adapter.Adapter, argv []s
 			return f, err
 		}
 	}
-	start := ad.Prepare(adapter.Launch{
+	start, err := ad.Prepare(adapter.Launch{
 		Argv: argv, Env: append(append([]string{}, a.Environ...), "MUNTIN_SOCKET="+agent.Socket), WorkDir: work, FilesDir: filepath.Join(agent.Path, "cli"), Self: a.Self,
 	})
+	if err != nil {
+		return f, err
+	}
 	for _, file := range start.Files {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file.Name), 0o700), os.WriteFile(file.Name, []byte(file.Text), 0o600)); err != nil {
 			return f, err

@@ -13,12 +13,19 @@ import (
 	"muntin/internal/durable"
 )
 
+// An outside is how an outside CLI is started: what its agent's recipe says.
+type outside struct {
+	adapter string // its name; empty: by the command
+	wants   adapter.Wants
+	fork    string // the conversation that a new one begins with a copy of; empty: none
+}
+
 // prepare finds the adapter of an agent's command, and makes of the command
-// what is started: with the CLI's hooks, and with the conversation that the
-// agent had before.
-func prepare(a *app.App, opt *pty.Options) error {
+// what is started: with the CLI's hooks, with what the recipe wants of it, and
+// with the conversation that the agent had before.
+func prepare(a *app.App, opt *pty.Options, o outside) error {
 	var err error
-	if opt.Adapter, err = custom.For(custom.Dir(a.Getenv), opt.Argv); err != nil {
+	if opt.Adapter, err = adapterOf(a, opt.Argv, o.adapter); err != nil {
 		return err
 	}
 	if opt.Adapter.Link {
@@ -31,14 +38,24 @@ func prepare(a *app.App, opt *pty.Options) error {
 	if talk.ID != "" && !kept(opt.Adapter, opt.Env, talk.ID) {
 		talk = pty.Conversation{} // nothing was said in it
 	}
-	start := opt.Adapter.Prepare(adapter.Launch{
+	launch := adapter.Launch{
 		Argv: opt.Argv, Env: opt.Env, WorkDir: opt.WorkDir, FilesDir: filepath.Join(opt.Dir.Path, "cli"), Self: a.Self,
-		Conversation: talk.ID,
-	})
+		Conversation: talk.ID, Wants: o.wants,
+	}
+	if talk.ID == "" && o.fork != "" {
+		launch.Conversation, launch.Fork = o.fork, true
+	}
+	start, err := opt.Adapter.Prepare(launch)
+	if err != nil {
+		return err
+	}
 	if err := writeFiles(start.Files); err != nil {
 		return err
 	}
 	opt.Argv, opt.Env, opt.Conversation = start.Argv, start.Env, pty.Conversation{ID: start.Conversation}
+	if talk.ID == "" && !launch.Fork {
+		opt.First = func(text string) ([]string, bool) { return opt.Adapter.Prompted(start, launch.Argv, text) }
+	}
 	if start.Conversation == "" {
 		return nil
 	}
@@ -47,6 +64,15 @@ func prepare(a *app.App, opt *pty.Options) error {
 		return nil
 	}
 	return pty.WriteConversation(opt.Dir, opt.Conversation) // before the start: it must survive us
+}
+
+// adapterOf is the adapter that is named, or else that of the command.
+func adapterOf(a *app.App, argv []string, name string) (adapter.Adapter, error) {
+	dir := custom.Dir(a.Getenv)
+	if name == "" {
+		return custom.For(dir, argv)
+	}
+	return custom.Find(dir, name)
 }
 
 // kept reports whether the CLI can go on with that conversation.

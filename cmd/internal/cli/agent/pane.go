@@ -73,7 +73,7 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 		In:  os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
 		Checkpoints: saver, Limits: orchestrator.Measured(recipe),
 	}
-	if err := prepare(a, &opt); err != nil {
+	if err := prepare(a, &opt, outside{}); err != nil {
 		return err
 	}
 	held := showHeld(ctx, a, run.Socket, log)
