@@ -57,6 +57,7 @@ func claude(a Adapter) Adapter {
 		{Event: "Notification"}, {Event: "Stop"}, {Event: "StopFailure"}, {Event: "SessionEnd"},
 	}
 	a.Rules = hookRules()
+	a.Composer = `^[│ ]*[❯>]\s*($|[^\s\d]|\d+[^.\d\s])`
 	a.Sights = []Sight{
 		{Pattern: `Quick safety check|Do you trust the files|Yes, I trust this folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `Choose the text style|Select login method|Use this API key\?|Security notes:|Press Enter to continue`, Means: MeansQuestion, Note: "it has to be set up first"},
@@ -108,6 +109,7 @@ func codex(a Adapter) Adapter {
 		},
 	}
 	a.Rules = []Rule{{SignalNotify, "Approval requested", MeansApproval}}
+	a.Composer = `^[│ ]*[›»]\s*($|[^\s\d]|\d+[^.\d\s])`
 	a.Sights = []Sight{
 		{Pattern: `Trust and continue|Do you trust the (contents|files)|allow Codex to work in this folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `Hooks need review|hooks? .*review`, Means: MeansQuestion, Note: "it asks to review hooks"},
@@ -176,6 +178,7 @@ func gemini(a Adapter) Adapter {
 		{SignalHook, "Notification:ToolPermission", MeansApproval}, {SignalHook, "AfterAgent", MeansDone},
 		{SignalTitle, "Action Required", MeansApproval}, {SignalTitle, "Working", MeansWorking}, {SignalTitle, "◇", MeansIdle},
 	}
+	a.Composer = `^[│ ]*[>*!]\s*($|│$|[^\s\d]|\d+[^.\d\s])`
 	a.Sights = []Sight{
 		{Pattern: `Do you trust (this folder|the files)|Trust folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `How would you like to authenticate|Waiting for auth`, Means: MeansQuestion, Note: "it has to be signed in first"},
@@ -214,6 +217,7 @@ func qwen(a Adapter) Adapter {
 		{Event: "Notification"}, {Event: "Stop"}, {Event: "StopFailure"},
 	}
 	a.Rules = append(hookRules(), Rule{SignalTitle, "✳", MeansApproval}, Rule{SignalTitle, "◐", MeansWorking})
+	a.Composer = `^[│ ]*[>*!]\s*($|│$|[^\s\d]|\d+[^.\d\s])`
 	a.Sights = []Sight{
 		{Pattern: `Do you trust this folder|Trust folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `How would you like to authenticate|Select Authentication Method`, Means: MeansQuestion, Note: "it has to be signed in first"},
@@ -249,6 +253,7 @@ func opencode(a Adapter) Adapter {
 	}
 	a.Approval = map[string][]string{"all": {"--auto"}}
 	a.Rules = append(hookRules(), Rule{SignalHook, "Retry", MeansLimit}, Rule{SignalHook, "Interrupted", MeansAborted})
+	a.Composer = `^╹▀{8}`
 	a.Sights = []Sight{
 		{Pattern: `Permission required`, Means: MeansApproval},
 		{Pattern: `Allow once\s+Allow always\s+Reject`, Means: MeansApproval},

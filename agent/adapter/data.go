@@ -37,6 +37,10 @@ type Adapter struct {
 	NoSteer     bool          // it takes nothing while it works: what is sent then waits for the turn's end
 	Status      bool          // it tells of its work by OSC 7501
 	Rules       []Rule        // what its hooks, titles, notifications and bells mean, the first that fits
+	// Composer is a regular expression for the line of its composer: what
+	// stands above the last such line is the transcript. It must fit no line of
+	// a dialog. Empty: not known.
+	Composer string
 	Sights      []Sight       // what its screen means when it stands still, the first that fits
 	StripEnv    []string      // variables it must not inherit, beside the supervisor's own list
 

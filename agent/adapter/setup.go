@@ -76,6 +76,7 @@ type Start struct {
 	Argv, Env    []string
 	Files        []File
 	Conversation string // its id, where it is known before the start
+	Hooked       bool   // it has the adapter's hooks: it will tell of its turns by them
 }
 
 // maxPrompt is the longest prompt on a command line, in bytes. Linux takes
@@ -105,17 +106,22 @@ func (a Adapter) Prepare(l Launch) (Start, error) {
 		return out, err
 	}
 	with := l.filler(a, out.Conversation)
+	out.Hooked = len(a.Hooks) > 0
 	for _, arg := range a.Setup.Args {
-		if !says(user, arg.Unless) {
-			words = append(words, filled(with, arg.Words)...)
+		if says(user, arg.Unless) {
+			out.Hooked = out.Hooked && !strings.Contains(strings.Join(arg.Words, " "), "{files")
+			continue
 		}
+		words = append(words, filled(with, arg.Words)...)
 	}
 	out.Argv = slices.Concat(l.Argv[:head], words, wanted, user)
 	for _, kv := range a.Setup.Env {
-		name, _, _ := strings.Cut(kv, "=")
-		if !slices.ContainsFunc(out.Env, func(has string) bool { return strings.HasPrefix(has, name+"=") }) {
-			out.Env = append(out.Env, with.Replace(kv))
+		name, value, _ := strings.Cut(kv, "=")
+		if slices.ContainsFunc(out.Env, func(has string) bool { return strings.HasPrefix(has, name+"=") }) {
+			out.Hooked = out.Hooked && !strings.Contains(value, "{files")
+			continue
 		}
+		out.Env = append(out.Env, with.Replace(kv))
 	}
 	for _, f := range a.Setup.Files {
 		f.Name = filepath.Join(l.FilesDir, f.Name)

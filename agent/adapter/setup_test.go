@@ -239,7 +239,7 @@ func TestSee(t *testing.T) {
 	}
 	for _, test := range tests {
 		ad, _ := adapter.Lookup(test.name)
-		if got, _ := ad.See(test.lines); got.Means != test.want {
+		if got := ad.See(test.lines, "").Sight; got.Means != test.want {
 			t.Errorf("%s: %q, want %q, of %q", test.name, got.Means, test.want, test.lines)
 		}
 	}

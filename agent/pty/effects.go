@@ -79,6 +79,7 @@ func (s *supervisor) deliver(e *entry) {
 		s.wg.Go(func() { s.deliverLink(l, h, msg) })
 		return
 	}
+	s.say(msg.Text)
 	s.wg.Go(func() {
 		done, err := s.typeIt(h, msg)
 		s.do(s.work, func() { s.wasTyped(h, done, err) })
@@ -112,7 +113,7 @@ func (s *supervisor) typeIt(h handing, msg Message) (pasted, error) {
 		s.awaitForeground(s.work)
 		return s.term.press(kittyKeys(ad.Abort, s.term.scan.kitty.Load()))
 	}
-	if asks(s.glance().Means) {
+	if asks(s.glance().Sight.Means) {
 		return pasted{}, errDialog
 	}
 	text, err := pasteBytes(msg.Text, s.term.scan.pasting.Load(), s.term.lineMode())
@@ -203,15 +204,25 @@ func (s *supervisor) look() {
 		pasting: s.term.scan.pasting.Load(),
 	}
 	var seen adapter.Sight
-	if len(s.opt.Adapter.Sights) > 0 {
-		now.shows = func() adapter.Meaning { seen = s.glance(); return seen.Means }
+	if len(s.opt.Adapter.Sights) > 0 || s.opt.Adapter.Composer != "" {
+		now.shows = func() adapter.Seen { shown := s.glance(); seen = shown.Sight; return shown }
 	}
 	if id, ok := s.watch.sideAnswered(now); ok {
 		s.apply(s.m.accepted(id, adapter.ByScreen))
 	}
 	id := s.watch.id
 	verdict, again := s.watch.look(now)
-	switch verdict {
+	s.m.sure = s.watch.sure
+	s.concluded(verdict, id, seen)
+	s.m.sure = ""
+	s.lookAgain(again, now.output)
+	s.probing()
+}
+
+// concluded tells the machine what was concluded from the screen about the
+// message of that id.
+func (s *supervisor) concluded(v verdict, id string, seen adapter.Sight) {
+	switch v {
 	case isReady:
 		s.term.undraft() // a key that answered what it asked before
 		by := adapter.ByScreen
@@ -240,8 +251,6 @@ func (s *supervisor) look() {
 		s.apply(s.m.limit(LimitInfo{Text: seen.Note, Source: adapter.ByScreen}))
 	case nothing, failed, resumed, aborted:
 	}
-	s.lookAgain(again, now.output)
-	s.probing()
 }
 
 // submitAgain presses the submit key once more, unless a person is at it.

@@ -20,7 +20,7 @@ const whyUnheard = "the program was started with it and told of no turn; it is n
 // be known whether they took it.
 func (s *supervisor) first(ctx context.Context) (argv []string, e *entry, err error) {
 	argv = s.opt.Argv
-	tells := s.opt.Adapter.Status || len(s.opt.Adapter.Hooks) > 0
+	tells := s.opt.Adapter.Status || s.opt.Hooked
 	if s.opt.First == nil || s.m.link || !tells || len(s.m.waiting) == 0 || len(s.m.urgent) > 0 {
 		return argv, nil, nil
 	}

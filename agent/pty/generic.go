@@ -25,6 +25,8 @@ type watch struct {
 	retried bool // the submit key was pressed once more
 	sighted bool // blocked was concluded from the screen
 	limited bool // the screen's word of a limit has been passed on
+
+	sure adapter.Confidence // in the last verdict of look
 }
 
 type watchMode int
@@ -45,7 +47,7 @@ type sight struct {
 	own     bool          // the foreground is the agent's own (always true where that tells nothing)
 	pasting bool          // bracketed paste is on
 
-	shows func() adapter.Meaning // what the screen shows; nil: nothing that is known
+	shows func() adapter.Seen // what the screen shows; nil: nothing that is known
 }
 
 // A verdict is what follows from a sight.
@@ -203,8 +205,12 @@ func (w *watch) sideAnswered(s sight) (string, bool) {
 // look says what follows from s, and goes on to the next mode with it.
 func (w *watch) look(s sight) (verdict, lookAgain) {
 	v, again := w.judge(s)
+	w.sure = w.restSure(adapter.Seen{})
+	if v == answered || v == person {
+		w.sure = adapter.Low // something was shown: that may be an echo
+	}
 	if (v == isReady || v == over || v == silent) && s.shows != nil {
-		v, again = w.seen(v, s.shows())
+		v, again = w.seen(v, s)
 	}
 	if v == isReady && w.id != "" {
 		v, again = w.unheardFirst(s)

@@ -55,9 +55,9 @@ func TestWatchHooksAndFiles(t *testing.T) {
 func TestWatchSees(t *testing.T) {
 	t.Parallel()
 	ad, _ := adapter.Lookup("opencode")
-	shows := adapter.MeansNothing
+	shows, still := adapter.MeansNothing, 30*time.Second
 	at := func(s int) sight {
-		return sight{now: time.Unix(int64(s), 0), output: 200, still: time.Hour, own: true, pasting: true, shows: func() adapter.Meaning { return shows }}
+		return sight{now: time.Unix(int64(s), 0), output: 200, still: still, own: true, pasting: true, shows: func() adapter.Seen { return adapter.Seen{Sight: adapter.Sight{Means: shows}} }}
 	}
 	w := watch{on: ad}
 	w.begin(watchReady, "", 0, time.Unix(0, 0))

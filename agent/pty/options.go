@@ -81,6 +81,9 @@ type Options struct {
 	// as it is known before the start.
 	Conversation Conversation
 
+	// Hooked says that the agent has the hooks of its adapter, and so tells of
+	// its turns by them.
+	Hooked bool
 	// First gives the command line that begins the agent with that text as its
 	// first prompt, where its CLI takes one there; ok is false where it does not.
 	// It is called at most once, before the start. nil: prompts are typed.

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,8 +37,9 @@ type supervisor struct {
 	screen screenModel
 	child  *child
 	server *server
-	link   *link // the built-in agent's, nil while it has none
-	tail   tail  // of an outside agent's transcript
+	link   *link                  // the built-in agent's, nil while it has none
+	tail   tail                   // of an outside agent's transcript
+	said   atomic.Pointer[string] // in the conversation of late
 
 	ops     chan func()
 	over    chan struct{} // closed when nobody takes ops any more
@@ -87,6 +89,7 @@ func Run(ctx context.Context, opt Options) (ExitInfo, error) {
 		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(), probe: stoppedTimer(), meter: stoppedTimer(),
 		stuck: map[string]MessageInfo{}, stopTending: func() {},
 	}
+	s.said.Store(new(string))
 	// Before the child starts: an early hang-up must not orphan it.
 	signal.Notify(s.signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGWINCH)
 	defer signal.Stop(s.signals)
@@ -209,8 +212,11 @@ func (s *supervisor) loop(ctx context.Context) {
 	}
 	if !s.m.link {
 		s.watch.on = s.opt.Adapter
-		if s.opt.Adapter.Status {
-			s.watch.trust = adapter.SignalStatus.Trust() // also before its first word: it may start slowly
+		switch { // also before its first word: it may start slowly
+		case s.opt.Hooked:
+			s.watch.trust = adapter.SignalHook.Trust()
+		case s.opt.Adapter.Status:
+			s.watch.trust = adapter.SignalStatus.Trust()
 		}
 		s.watch.begin(watchReady, first, 0, time.Now())
 		s.look()

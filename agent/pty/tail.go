@@ -95,7 +95,10 @@ func (t *tail) sofar() *Usage {
 	if !t.counts {
 		return nil
 	}
-	u := t.used
+	return usageOf(t.used)
+}
+
+func usageOf(u adapter.Tokens) *Usage {
 	return &Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: u.Cost}
 }
 
@@ -144,7 +147,9 @@ func (s *supervisor) readTranscript() {
 			if s.tail.asked && rec.Means != adapter.MeansWorking {
 				s.cues.add(cue{kind: adapter.SignalFile, text: string(rec.Means), note: rec.Text, at: s.term.output.Load() + 1})
 			}
-		case adapter.RecordPrompt, adapter.RecordText, adapter.RecordUsage:
+		case adapter.RecordPrompt, adapter.RecordText:
+			s.say(rec.Text)
+		case adapter.RecordUsage:
 		}
 	})
 }

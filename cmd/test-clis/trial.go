@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"muntin/agent/adapter"
 	"muntin/agent/llm/llmtest"
 	"muntin/agent/pty"
 	"muntin/internal/id"
@@ -86,6 +87,7 @@ func (t *trial) take(ctx context.Context) error {
 		return err
 	}
 	t.row.ready = string(ready.Ready.Source)
+	t.looks(ctx, work, "at rest", func(s adapter.Seen) bool { return s.Composer && s.Sight.Means != adapter.MeansWorking })
 	if err := t.first(ctx, work); err != nil {
 		return err
 	}
@@ -212,6 +214,7 @@ func (t *trial) approval(ctx context.Context) error {
 		return errors.New("approval: it wrote the file before it was allowed to")
 	}
 	t.row.approval = string(waiting.Waiting.Source)
+	t.looks(ctx, a, "asking", func(s adapter.Seen) bool { return s.Sight.Means == adapter.MeansApproval })
 	pane, err := t.pane(ctx, a)
 	if err != nil {
 		return err
@@ -227,6 +230,34 @@ func (t *trial) approval(ctx context.Context) error {
 	}
 	return nil
 }
+
+// looks waits until the screen alone tells what fits, and says so in the row.
+func (t *trial) looks(ctx context.Context, a *agent, what string, fits func(adapter.Seen) bool) {
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
+	ad, _ := adapter.Lookup(t.p.name)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	shown := ""
+	for ad.Composer != "" {
+		if screen, err := a.client.Screen(ctx, false); err == nil {
+			shown = strings.TrimSpace(strings.Join(screen.Lines, "\n"))
+			if fits(ad.See(screen.Lines, "")) {
+				t.row.screen = append(t.row.screen, what)
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			fmt.Fprintf(os.Stderr, "%s %s is not known by its screen:\n%s\n", t.p.name, what, shown)
+			return
+		}
+	}
+}
+
+// settle is how long a screen may take to be drawn.
+const settle = 20 * time.Second
 
 func (t *trial) socket() string { return filepath.Join(t.at.home, "t.sock") }
 

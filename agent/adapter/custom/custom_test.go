@@ -62,8 +62,8 @@ func TestParse(t *testing.T) {
 	if again, err := a.Prepare(adapter.Launch{Argv: []string{"ours"}, Conversation: "c"}); err != nil || strings.Join(again.Argv, " ") != "ours --resume c --quiet" {
 		t.Errorf("resumed as %q", again.Argv)
 	}
-	if s, ok := a.See([]string{"Allow?"}); !ok || s.Note != "it asks" {
-		t.Errorf("the screen is %+v, %v", s, ok)
+	if s := a.See([]string{"Allow?"}, ""); s.Sight.Note != "it asks" {
+		t.Errorf("the screen is %+v", s)
 	}
 	if got := a.Transcripts([]string{"OURS_HOME=/o"}, "c"); got != "/o/log/c.jsonl" {
 		t.Errorf("transcript %q", got)

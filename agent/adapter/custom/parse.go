@@ -53,6 +53,7 @@ type document struct {
 	ReadyPaste  bool                `yaml:"ready_paste"`
 	Steer       *bool               `yaml:"steer"`
 	Signals     []signal            `yaml:"signals"`
+	Composer    string              `yaml:"composer"`
 	Screen      []sight             `yaml:"screen"`
 	Args        []string            `yaml:"args"`
 	New         []string            `yaml:"new"`
@@ -181,6 +182,10 @@ func (c *checker) adapter(name string, d document) adapter.Adapter {
 	for i, s := range d.Signals {
 		a.Rules = append(a.Rules, c.rule(fmt.Sprintf("$.signals[%d]", i), s))
 	}
+	if _, err := regexp.Compile(d.Composer); err != nil {
+		c.bad("$.composer", "want a regular expression: %s", err)
+	}
+	a.Composer = d.Composer
 	for i, s := range d.Screen {
 		a.Sights = append(a.Sights, c.sight(fmt.Sprintf("$.screen[%d]", i), s))
 	}

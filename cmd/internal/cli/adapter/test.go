@@ -116,7 +116,7 @@ func watchStart(ctx context.Context, o testOptions, ad adapter.Adapter, argv []s
 	go func() {
 		exit, err := pty.Run(ctx, pty.Options{
 			Run: "test", Agent: agent.Name, Dir: agent, Argv: start.Argv, Env: start.Env, WorkDir: work, Adapter: ad, Grace: testGrace,
-			Conversation: pty.Conversation{ID: start.Conversation}, Now: a.Now,
+			Conversation: pty.Conversation{ID: start.Conversation}, Hooked: start.Hooked, Now: a.Now,
 		})
 		f.Exit = &exit
 		ended <- err

@@ -52,6 +52,7 @@ func prepare(a *app.App, opt *pty.Options, o outside) error {
 	if err := writeFiles(start.Files); err != nil {
 		return err
 	}
+	opt.Hooked = start.Hooked
 	opt.Argv, opt.Env, opt.Conversation = start.Argv, start.Env, pty.Conversation{ID: start.Conversation}
 	if talk.ID == "" && !launch.Fork {
 		opt.First = func(text string) ([]string, bool) { return opt.Adapter.Prompted(start, launch.Argv, text) }

@@ -22,9 +22,16 @@ import (
 	"muntin/recipes"
 )
 
+// paneOptions say how an outside agent is started, beside its recipe.
+type paneOptions struct {
+	app     *app.App
+	outside outside
+}
+
 // NewPane makes `muntin pane`, the process that a run's panes run.
 func NewPane(a *app.App) *cobra.Command {
-	return &cobra.Command{
+	o := paneOptions{app: a}
+	cmd := &cobra.Command{
 		Use:    "pane <run> <agent>",
 		Short:  "The supervisor of one agent (started by muntin in a pane)",
 		Hidden: true,
@@ -34,13 +41,21 @@ func NewPane(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return supervise(cmd.Context(), a, run, args[1])
+			return supervise(cmd.Context(), o, run, args[1])
 		},
 	}
+	cmd.Flags().StringVar(&o.outside.adapter, "adapter", "", "the adapter of the agent's command, by name")
+	cmd.Flags().StringVar(&o.outside.fork, "fork", "", "begin with a copy of the CLI's conversation of that id, if the agent has none yet")
+	cmd.Flags().StringVar(&o.outside.wants.Approval, "approval", "", "the CLI's approval mode: ask, edits, all (see muntin adapter show)")
+	cmd.Flags().StringVar(&o.outside.wants.Sandbox, "sandbox", "", "the CLI's sandbox (see muntin adapter show)")
+	cmd.Flags().StringVar(&o.outside.wants.Thinking, "thinking", "", "how hard the CLI's model thinks, in the CLI's words")
+	cmd.Flags().StringSliceVar(&o.outside.wants.Tools, "tools", nil, "the CLI's tools, in its words")
+	return cmd
 }
 
 // supervise runs an agent of a run on a pty of its own until it ends.
-func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name string) error {
+func supervise(ctx context.Context, o paneOptions, run orchestrator.Run, name string) error {
+	a := o.app
 	recipe, err := run.Recipe()
 	if err != nil {
 		return err
@@ -73,7 +88,7 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 		In:  os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
 		Checkpoints: saver, Limits: orchestrator.Measured(recipe),
 	}
-	if err := prepare(a, &opt, outside{}); err != nil {
+	if err := prepare(a, &opt, o.outside); err != nil {
 		return err
 	}
 	held := showHeld(ctx, a, run.Socket, log)
