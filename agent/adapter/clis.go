@@ -57,7 +57,7 @@ func claude(a Adapter) Adapter {
 		{Event: "Notification"}, {Event: "Stop"}, {Event: "StopFailure"}, {Event: "SessionEnd"},
 	}
 	a.Rules = hookRules()
-	a.Composer = `^[│ ]*[❯>]\s*($|[^\s\d]|\d+[^.\d\s])`
+	a.Composer = `^[│ ]*[❯>]\s*($|[^\s\dNY]|N[^o]|Y[^e]|\d+[^.\d\s])` // no choice of a dialog's
 	a.Sights = []Sight{
 		{Pattern: `Quick safety check|Do you trust the files|Yes, I trust this folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `Choose the text style|Select login method|Use this API key\?|Security notes:|Press Enter to continue`, Means: MeansQuestion, Note: "it has to be set up first"},

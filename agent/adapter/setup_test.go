@@ -231,6 +231,11 @@ func TestSee(t *testing.T) {
 		{"claude", above, adapter.MeansNothing},
 		{"claude", []string{"Do you trust the files in this folder?", "❯ No, exit"}, adapter.MeansQuestion},
 		{"claude", []string{"✻ Baking… (esc to interrupt)", "❯ "}, adapter.MeansWorking},
+		{"claude", []string{"Do you want to create one.txt?", "❯ yes it did", "? for shortcuts"}, adapter.MeansNothing}, // said, and the composer below
+		{"claude", []string{"❯ Do it", "● Done.", "────", " Do you want to make this edit?", "❯ 1. Yes", "  2. No"}, adapter.MeansApproval},
+		{"codex", []string{"Would you like to run it?", "› ", "gpt-5"}, adapter.MeansNothing},
+		{"codex", []string{"› go", "Would you like to run the following command?", "› 1. Yes, proceed (y)"}, adapter.MeansApproval},
+		{"opencode", []string{"△ Permission required", "╹▀▀▀▀▀▀▀▀▀▀▀", "ctrl+p commands"}, adapter.MeansIdle},
 		{"codex", []string{"Trust and continue"}, adapter.MeansQuestion},
 		{"gemini", []string{"Usage limit reached for gemini-2.5-pro.", "1. Keep trying"}, adapter.MeansLimit},
 		{"opencode", []string{"△ Permission required"}, adapter.MeansApproval},
@@ -243,8 +248,19 @@ func TestSee(t *testing.T) {
 			t.Errorf("%s: %q, want %q, of %q", test.name, got.Means, test.want, test.lines)
 		}
 	}
+	own := adapter.Adapter{Sights: []adapter.Sight{{Pattern: `Allow\?`, Means: adapter.MeansApproval}}}
+	wrapped := []string{"● You may be asked Allow? by", "  the program", "> "}
+	if got := own.See(wrapped, "well: You may be asked Allow? by the\nprogram"); got.Sight.Means != adapter.MeansNothing || got.Confidence != adapter.Medium {
+		t.Errorf("what was said is taken for a dialog: %+v", got)
+	}
+	if got := own.See([]string{"Allow? y/n"}, "something else"); got.Sight.Means != adapter.MeansApproval {
+		t.Errorf("a dialog is taken for the transcript: %+v", got)
+	}
 	for _, name := range adapter.Names() {
 		ad, _ := adapter.Lookup(name)
+		if err := ad.Versions.Check(); err != nil {
+			t.Error(err)
+		}
 		if err := ad.Check(); err != nil {
 			t.Error(err)
 		}

@@ -86,6 +86,9 @@ const (
 	// signalAnswer is how long a program that gives signals of its work has to
 	// give one after a submit, before output alone counts.
 	signalAnswer = 3 * time.Second
+	// hookAnswer is the same of a program with hooks: it starts a process for
+	// each, and a busy machine makes that long.
+	hookAnswer = 10 * time.Second
 	// signalRetry is how long the submit key of such a program may go without a
 	// signal before it is pressed once more: composers take a quick Enter for a
 	// part of the paste. Pressed at an empty composer it does nothing, and a
@@ -115,6 +118,9 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 	case adapter.MeansIdle, adapter.MeansWorking, adapter.MeansDone, adapter.MeansError, adapter.MeansAborted, adapter.MeansLimited:
 		if sig.kind == adapter.SignalFile {
 			break // it is true, and told late: others go on counting
+		}
+		if w.mode == watchReady && means == adapter.MeansIdle {
+			break // it takes prompts, whoever says so
 		}
 		if trust < w.trust {
 			return nil
@@ -240,18 +246,22 @@ func (w *watch) judge(s sight) (verdict, lookAgain) {
 		}
 		return w.rest(s, min(s.still, age), w.on.ReadyQuiet, isReady)
 	case watchAnswer:
+		patience := signalAnswer
+		if w.trust >= adapter.SignalHook.Trust() {
+			patience = hookAnswer
+		}
 		switch {
-		case s.output > w.mark && (w.trust == 0 || age >= signalAnswer):
+		case s.output > w.mark && (w.trust == 0 || age >= patience):
 			return answered, lookAgain{}
 		case w.trust < adapter.SignalStatus.Trust() || w.retried:
 		case age >= signalRetry:
 			w.retried = true
-			return unheard, lookAgain{after: signalAnswer - age}
+			return unheard, lookAgain{after: patience - age}
 		default:
 			return nothing, lookAgain{after: signalRetry - age}
 		}
 		if w.trust > 0 && s.output > w.mark {
-			return nothing, lookAgain{after: signalAnswer - age}
+			return nothing, lookAgain{after: patience - age}
 		}
 		v, again := w.rest(s, age, w.on.Quiet, silent)
 		again.output = true

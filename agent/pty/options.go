@@ -84,6 +84,10 @@ type Options struct {
 	// Hooked says that the agent has the hooks of its adapter, and so tells of
 	// its turns by them.
 	Hooked bool
+	// Advise is called once, in a goroutine of its own, after the start. What it
+	// gives, if it is not empty, is written down as a warning. ctx ends with the
+	// agent. nil: nothing is asked.
+	Advise func(ctx context.Context) string
 	// First gives the command line that begins the agent with that text as its
 	// first prompt, where its CLI takes one there; ok is false where it does not.
 	// It is called at most once, before the start. nil: prompts are typed.

@@ -187,7 +187,17 @@ func (s *supervisor) start(ctx context.Context) (err error) {
 		s.apply(s.m.delivered(first.rec.ID, adapter.ByProcess))
 	}
 	s.server.serve()
+	if s.opt.Advise != nil {
+		s.wg.Go(s.advised)
+	}
 	return nil
+}
+
+// advised writes down what there is to warn of.
+func (s *supervisor) advised() {
+	if text := s.opt.Advise(s.work); text != "" {
+		s.do(s.work, func() { s.write(Event{Kind: EventWarning, Warning: &WarningInfo{Text: clip(text, 512)}}) })
+	}
 }
 
 func (s *supervisor) paneFiles() paneFiles { return paneFiles{in: s.opt.In, out: s.opt.Out} }

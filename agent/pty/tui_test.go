@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"muntin/agent/adapter"
 )
 
 // A fakeTUI says how a full-screen program with a composer behaves. It writes
@@ -34,6 +36,9 @@ type fakeTUI struct {
 	Kitty    int           // flags of the keyboard protocol that it switches on
 	Status   bool          // it tells its status
 	NoPaste  bool          // it knows no bracketed paste
+	Keeps    string        // the file that it writes its conversation into; it says how much is in it at its start
+	Lazy     bool          // it throws away what is submitted
+	Mute     bool          // it says nothing of its turns on its terminal
 	composer []rune
 	pastes   []string
 	insert   bool
@@ -82,6 +87,10 @@ func playTUI() error {
 		}
 	}
 	fmt.Print("\x1b[2J\x1b[Hfake\r\n")
+	if f.Keeps != "" {
+		kept, _ := os.ReadFile(f.Keeps) // none at first
+		fmt.Printf("it has kept %d prompts\r\n", bytes.Count(kept, []byte(`"prompt"`)))
+	}
 	if !f.NoPaste {
 		fmt.Print("\x1b[?2004h")
 	}
@@ -99,7 +108,7 @@ type readKeys struct {
 }
 
 func (f *fakeTUI) say(state string) {
-	if f.Status {
+	if f.Status && (!f.Mute || state == "idle") {
 		fmt.Printf("\x1b]7501;state=%s:app=fake\x1b\\", state)
 	}
 }
@@ -137,9 +146,14 @@ func (f *fakeTUI) run(keys <-chan readKeys) error {
 		}
 		if !f.until.IsZero() && !time.Now().Before(f.until) {
 			f.until = time.Time{}
+			if err := f.keep(adapter.Record{Kind: adapter.RecordTurn, Means: adapter.MeansDone}); err != nil {
+				return err
+			}
 			f.say("done")
 			f.say("idle")
-			fmt.Print("\r\nanswered\r\n")
+			if !f.Mute {
+				fmt.Print("\r\nanswered\r\n")
+			}
 			f.draw()
 			if len(f.queue) > 0 {
 				f.begin()
@@ -224,10 +238,13 @@ func (f *fakeTUI) submit() error {
 		text.WriteRune(r)
 	}
 	f.composer, f.pastes = nil, nil
-	if text.Len() == 0 {
+	if text.Len() == 0 || f.Lazy {
 		return nil
 	}
 	f.queue = append(f.queue, text.String())
+	if err := f.keep(adapter.Record{Kind: adapter.RecordPrompt, Text: text.String()}); err != nil {
+		return err
+	}
 	if f.until.IsZero() {
 		f.begin()
 	}
@@ -238,7 +255,20 @@ func (f *fakeTUI) begin() {
 	f.queue = f.queue[1:]
 	f.until = time.Now().Add(f.Busy)
 	f.say("working")
-	fmt.Print("\r\nworking\r\n")
+	if !f.Mute {
+		fmt.Print("\r\nworking\r\n")
+	}
+}
+
+func (f *fakeTUI) keep(rec adapter.Record) error {
+	if f.Keeps == "" {
+		return nil
+	}
+	line, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	return appendLine(f.Keeps, string(line))
 }
 
 // randomText is one as people and programs send: any length, hostile, but

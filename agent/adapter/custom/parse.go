@@ -169,7 +169,10 @@ func (c *checker) adapter(name string, d document) adapter.Adapter {
 		c.bad("$.muntin", "want \"muntin: %d\", the version of this form", Version)
 	}
 	a, _ := adapter.Lookup(adapter.Generic)
-	a.Name, a.Description, a.Versions = name, d.Description, d.Versions
+	a.Name, a.Description, a.Versions = name, d.Description, adapter.Range(d.Versions)
+	if err := a.Versions.Check(); err != nil {
+		c.bad("$.versions", "%s", err)
+	}
 	a.ReadyOutput, a.ReadyPaste = true, d.ReadyPaste
 	a.NoSteer = d.Steer != nil && !*d.Steer
 	a.Submit, a.Abort = c.keys("$.submit", d.Submit, a.Submit), c.keys("$.abort", d.Abort, a.Abort)

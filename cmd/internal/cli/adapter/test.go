@@ -13,7 +13,6 @@ import (
 	"muntin/agent/adapter"
 	"muntin/agent/pty"
 	"muntin/cmd/internal/cli/app"
-	"muntin/internal/proc"
 	"muntin/internal/state"
 	"muntin/internal/term"
 )
@@ -41,9 +40,8 @@ type finding struct {
 }
 
 const (
-	versionLimit = 20 * time.Second // a program that starts slowly does so for this too
-	testGrace    = 2 * time.Second
-	shownLines   = 12
+	testGrace  = 2 * time.Second
+	shownLines = 12
 )
 
 func runTest(ctx context.Context, o testOptions) error {
@@ -108,7 +106,11 @@ func watchStart(ctx context.Context, o testOptions, ad adapter.Adapter, argv []s
 			return f, err
 		}
 	}
-	f = finding{Adapter: ad.Name, Command: start.Argv, Signals: []adapter.SignalKind{}, Version: version(ctx, argv[0], start.Env)}
+	says, err := app.Versions(a).Of(ctx, adapter.Command(argv), start.Env)
+	if err != nil {
+		says = "" // it is told as not known
+	}
+	f = finding{Adapter: ad.Name, Command: start.Argv, Signals: []adapter.SignalKind{}, Version: term.CleanLine(says)}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -208,16 +210,6 @@ func shown(lines []string) (out []string) {
 		}
 	}
 	return out[max(len(out)-shownLines, 0):]
-}
-
-// version is what the program says of itself; empty if it says nothing.
-func version(ctx context.Context, program string, env []string) string {
-	res, err := proc.Run(ctx, proc.Spec{Argv: []string{program, "--version"}, Env: env, Timeout: versionLimit, Keep: 4 << 10})
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(res.Stdout)), "\n")
-	return term.CleanLine(line)
 }
 
 func printFinding(a *app.App, f finding) {

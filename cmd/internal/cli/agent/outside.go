@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,6 +38,16 @@ func prepare(a *app.App, opt *pty.Options, o outside) error {
 	}
 	if talk.ID != "" && !kept(opt.Adapter, opt.Env, talk.ID) {
 		talk = pty.Conversation{} // nothing was said in it
+	}
+	if opt.Adapter.Versions != "" {
+		program, ad, env := opt.Argv, opt.Adapter, opt.Env
+		opt.Advise = func(ctx context.Context) string {
+			says, err := app.Versions(a).Of(ctx, adapter.Command(program), env)
+			if err != nil {
+				opt.Log.Debug("the version of the CLI is not known", "error", err)
+			}
+			return ad.Untried(says)
+		}
 	}
 	launch := adapter.Launch{
 		Argv: opt.Argv, Env: opt.Env, WorkDir: opt.WorkDir, FilesDir: filepath.Join(opt.Dir.Path, "cli"), Self: a.Self,
