@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-//nolint:gochecknoglobals // a constant expression
 var versionNumber = regexp.MustCompile(`\d{1,9}\.\d{1,9}(\.\d{1,9})*`)
 
 // VersionIn is the version number in what a program says of itself; empty if

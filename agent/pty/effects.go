@@ -3,6 +3,7 @@ package pty
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"muntin/agent/adapter"
@@ -201,7 +202,7 @@ func (s *supervisor) look() {
 	now := sight{
 		now: time.Now(), output: s.term.output.Load(), still: s.term.still(),
 		own:     !s.opt.Adapter.Foreground || s.term.foreground() == s.child.pid,
-		pasting: s.term.scan.pasting.Load(),
+		pasting: s.term.scan.pasting.Load(), unready: s.unready,
 	}
 	var seen adapter.Sight
 	if len(s.opt.Adapter.Sights) > 0 || s.opt.Adapter.Composer != "" {
@@ -211,6 +212,7 @@ func (s *supervisor) look() {
 		s.apply(s.m.accepted(id, adapter.ByScreen))
 	}
 	id := s.watch.id
+	s.wasTold = s.watch.told // look forgets it with the turn's end
 	verdict, again := s.watch.look(now)
 	s.m.sure = s.watch.sure
 	s.concluded(verdict, id, seen)
@@ -242,7 +244,11 @@ func (s *supervisor) concluded(v verdict, id string, seen adapter.Sight) {
 		s.apply(s.m.turnStarted(id, adapter.ByNone))
 		s.apply(s.m.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByNone}))
 	case over:
-		s.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByScreen})
+		end := TurnEndInfo{Reason: TurnDone, Source: adapter.ByScreen}
+		if id != "" && s.untold() {
+			end.Reason, end.Error = TurnError, whyUntold
+		}
+		s.turnOver(end)
 	case unheard:
 		s.submitAgain(id)
 	case waits:
@@ -251,6 +257,14 @@ func (s *supervisor) concluded(v verdict, id string, seen adapter.Sight) {
 		s.apply(s.m.limit(LimitInfo{Text: seen.Note, Source: adapter.ByScreen}))
 	case nothing, failed, resumed, aborted:
 	}
+}
+
+const whyUntold = "the program tells of its turns, and told of none: it has probably not taken the text"
+
+// untold reports whether the program, which has hooks that work, has told of no
+// turn: output that followed the text is then no sign that it was taken.
+func (s *supervisor) untold() bool {
+	return s.opt.Hooked && !s.wasTold && slices.Contains(s.cues.seen(), adapter.SignalHook)
 }
 
 // submitAgain presses the submit key once more, unless a person is at it.

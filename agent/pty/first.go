@@ -87,6 +87,7 @@ func (w *watch) hearFirst(means adapter.Meaning, now time.Time) []verdict {
 		return nil
 	}
 	w.begin(watchTurn, w.id, w.mark, now)
+	w.told = true
 	return append([]verdict{answered}, w.turnSignal(means)...)
 }
 

@@ -92,7 +92,9 @@ func TestFirstPromptUnstarted(t *testing.T) {
 	}
 	opt.Argv = sh(starter)
 	p := runPane(t, opt)
-	p.event("its end", func(ev Event) bool { return ev.TurnEnd != nil && ev.TurnEnd.Message == m.ID && ev.TurnEnd.Reason == TurnDone })
+	p.event("its end", func(ev Event) bool {
+		return ev.TurnEnd != nil && ev.TurnEnd.Message == m.ID && ev.TurnEnd.Reason == TurnDone
+	})
 	if data, err := os.ReadFile(got); err != nil || string(data) != m.Text {
 		t.Errorf("it got %q, %v", data, err)
 	}
@@ -123,4 +125,32 @@ func TestWatchFirst(t *testing.T) {
 	if got := w.hear(cue{kind: adapter.SignalHook, at: 1}, adapter.MeansError, start); !slices.Equal(got, []verdict{answered, failed}) || w.mode != watchRest {
 		t.Errorf("a turn that failed at once: %v", got)
 	}
+}
+
+// An agent is ready when its user's text shows and check succeeds; when they do
+// not in time, a person is asked for.
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	flag := filepath.Join(t.TempDir(), "flag")
+	ad := quickFor("x")
+	ad.ReadyOutput = true
+	p := runPane(t, Options{
+		Argv: sh(`echo up; read -r line; echo "now it is serving"; exec cat >/dev/null`), Adapter: ad,
+		Ready: Readiness{Text: "it is serving", Timeout: 300 * time.Millisecond, Check: func(context.Context) error { _, err := os.Stat(flag); return err }},
+	})
+	waits := p.event("a person", func(ev Event) bool { return ev.Waiting != nil })
+	if want := `it is not ready after 300ms: "it is serving" is not on its screen`; waits.Waiting.Text != want {
+		t.Errorf("it waits for %+v", waits.Waiting)
+	}
+	if _, err := p.screen.ptmx.WriteString("\r"); err != nil {
+		t.Fatal(err)
+	}
+	p.screen.waitFor(t, "serving")
+	if st, err := p.client().Status(testContext(t)); err != nil || st.State != AgentStarting {
+		t.Errorf("without its check it is %+v, %v", st, err)
+	}
+	if err := os.WriteFile(flag, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.ready()
 }

@@ -25,6 +25,7 @@ type watch struct {
 	retried bool // the submit key was pressed once more
 	sighted bool // blocked was concluded from the screen
 	limited bool // the screen's word of a limit has been passed on
+	told    bool // it has given a signal since the submit
 
 	sure adapter.Confidence // in the last verdict of look
 }
@@ -46,6 +47,8 @@ type sight struct {
 	still   time.Duration // since the last output
 	own     bool          // the foreground is the agent's own (always true where that tells nothing)
 	pasting bool          // bracketed paste is on
+
+	unready func() bool // its user wants more of it to be ready; nil: nobody does
 
 	shows func() adapter.Seen // what the screen shows; nil: nothing that is known
 }
@@ -103,6 +106,9 @@ const (
 func (w *watch) begin(mode watchMode, id string, mark int64, now time.Time) {
 	w.mode, w.id, w.mark, w.since = mode, id, mark, now
 	w.blocked, w.retried, w.sighted, w.limited = false, false, false, false
+	if mode != watchTurn {
+		w.told = false
+	}
 }
 
 // hear says what follows from a signal, in order, and goes on to the next mode
@@ -142,6 +148,7 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 	case ends(means) && w.mode != watchTurn && w.mode != watchAnswer:
 		return nil // of a turn that is settled already
 	}
+	w.told = true
 	var out []verdict
 	if w.mode != watchTurn {
 		v := person
@@ -217,6 +224,9 @@ func (w *watch) look(s sight) (verdict, lookAgain) {
 	}
 	if (v == isReady || v == over || v == silent) && s.shows != nil {
 		v, again = w.seen(v, s)
+	}
+	if v == isReady && s.unready != nil && s.unready() {
+		v, again = nothing, lookAgain{after: readyAgain}
 	}
 	if v == isReady && w.id != "" {
 		v, again = w.unheardFirst(s)

@@ -42,6 +42,10 @@ const maxSaid = 16 << 10
 // asks reports whether the screen waits for a person.
 func asks(m adapter.Meaning) bool { return m == adapter.MeansApproval || m == adapter.MeansQuestion }
 
+// composerPatience is how long after the start the composer is waited for. After
+// that its adapter is taken to be wrong about it.
+const composerPatience = 45 * time.Second
+
 // stuck is how many times as long as the screen of a turn that is over must a
 // screen stand still that says it works: programs at work animate it. What says
 // so then stands in something else.
@@ -79,6 +83,9 @@ func (w *watch) seen(v verdict, s sight) (verdict, lookAgain) {
 		return v, lookAgain{}
 	case v == isReady && means != adapter.MeansIdle && w.on.ShowsIdle():
 		again.after = w.on.ReadyQuiet
+		return nothing, again
+	case v == isReady && means != adapter.MeansIdle && w.on.Composer != "" && !shown.Composer && s.now.Sub(w.since) < composerPatience:
+		again.after = w.on.ReadyQuiet // it still loads: what is typed now may be lost
 		return nothing, again
 	}
 	w.sure = w.restSure(shown)

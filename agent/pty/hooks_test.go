@@ -164,7 +164,7 @@ func TestConversation(t *testing.T) {
 func TestHooksOfOthers(t *testing.T) {
 	t.Parallel()
 	ad, _ := adapter.Lookup("claude")
-	ad.ReadyPaste, ad.ReadyOutput, ad.Sights = false, false, nil
+	ad.ReadyPaste, ad.ReadyOutput, ad.Sights, ad.Composer = false, false, nil, ""
 	ad = quick(ad)
 	p := runPane(t, Options{Argv: []string{"cat"}, Adapter: ad, Conversation: Conversation{ID: "mine"}})
 	p.ready()

@@ -81,6 +81,7 @@ type Options struct {
 	// as it is known before the start.
 	Conversation Conversation
 
+	Ready Readiness // what else an outside agent must show to be ready
 	// Hooked says that the agent has the hooks of its adapter, and so tells of
 	// its turns by them.
 	Hooked bool
@@ -140,6 +141,7 @@ func (o *Options) complete() error {
 	}
 	orDefault(&o.Hold, 3*time.Second)
 	orDefault(&o.HoldDraft, 10*time.Minute)
+	orDefault(&o.Ready.Timeout, time.Minute)
 	orDefault(&o.Grace, 5*time.Second)
 	orDefault(&o.CheckpointTimeout, time.Minute)
 	return nil

@@ -12,13 +12,15 @@ func (s *supervisor) checkpoint(cause CheckpointCause) {
 		return
 	}
 	req := s.checkpointRequest(cause)
-	s.wg.Go(func() {
-		// The last turn's checkpoint is taken after the agent has ended, and with
-		// it the deliveries' context.
-		base := context.WithoutCancel(s.work)
-		info, err := s.saveCheckpoint(base, req)
-		s.do(base, func() { s.savedCheckpoint(req, info, err) })
-	})
+	s.wg.Go(func() { s.takeCheckpoint(s.work, req) })
+}
+
+func (s *supervisor) takeCheckpoint(work context.Context, req CheckpointRequest) {
+	// The last turn's checkpoint is taken after the agent has ended, and with
+	// it the deliveries' context.
+	base := context.WithoutCancel(work)
+	info, err := s.saveCheckpoint(base, req)
+	s.do(base, func() { s.savedCheckpoint(req, info, err) })
 }
 
 func (s *supervisor) checkpointRequest(cause CheckpointCause) CheckpointRequest {

@@ -64,6 +64,8 @@ type supervisor struct {
 	applying bool
 	filed    int64                  // place of the message that was filed last
 	held     bool                   // what OnHeld was told
+	readying readying               // of an outside agent
+	wasTold  bool                   // the watch's word, before its last look
 	measured bool                   // the meter runs
 	ending   bool                   // the child has been told to end
 	drained  bool                   // it has ended and all of its output is there
@@ -228,7 +230,8 @@ func (s *supervisor) loop(ctx context.Context) {
 		case s.opt.Adapter.Status:
 			s.watch.trust = adapter.SignalStatus.Trust()
 		}
-		s.watch.begin(watchReady, first, 0, time.Now())
+		s.readying.began = time.Now()
+		s.watch.begin(watchReady, first, 0, s.readying.began)
 		s.look()
 	}
 	for !s.m.exited || !s.m.settled() {

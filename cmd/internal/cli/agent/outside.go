@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"muntin/agent/pty"
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/durable"
+	"muntin/internal/proc"
+	"muntin/recipes"
 )
 
 // An outside is how an outside CLI is started: what its agent's recipe says.
@@ -19,6 +22,33 @@ type outside struct {
 	adapter string // its name; empty: by the command
 	wants   adapter.Wants
 	fork    string // the conversation that a new one begins with a copy of; empty: none
+}
+
+// take takes from the recipe what the command line leaves open.
+func (o *outside) take(agent recipes.Agent) {
+	o.adapter = cmp.Or(o.adapter, agent.Adapter)
+	o.wants.Approval = cmp.Or(o.wants.Approval, agent.Approval)
+	o.wants.Thinking = cmp.Or(o.wants.Thinking, agent.Thinking)
+	if o.wants.Tools == nil {
+		o.wants.Tools = agent.Tools
+	}
+}
+
+// readiness is what the recipe wants of an agent to be ready. Its check is a
+// command line for a shell, as the checks of tasks are.
+func readiness(r *recipes.Ready, opt pty.Options) pty.Readiness {
+	if r == nil {
+		return pty.Readiness{}
+	}
+	want := pty.Readiness{Text: r.Text, Timeout: r.Timeout}
+	if r.Check != "" {
+		dir, env, limit := opt.WorkDir, opt.Env, r.Timeout
+		want.Check = func(ctx context.Context) error {
+			_, err := proc.Run(ctx, proc.Spec{Argv: []string{"sh", "-c", r.Check}, Dir: dir, Env: env, Timeout: limit, Merge: true, Keep: 4 << 10, Reap: true})
+			return err
+		}
+	}
+	return want
 }
 
 // prepare finds the adapter of an agent's command, and makes of the command

@@ -88,6 +88,9 @@ func supervise(ctx context.Context, o paneOptions, run orchestrator.Run, name st
 		In:  os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
 		Checkpoints: saver, Limits: orchestrator.Measured(recipe),
 	}
+	o.outside.take(agent)
+	opt.Limits = agent.Limits != (recipes.Limits{}) || recipe.Limits != (recipes.Limits{})
+	opt.Ready = readiness(agent.Ready, opt)
 	if err := prepare(a, &opt, o.outside); err != nil {
 		return err
 	}
@@ -109,6 +112,9 @@ func supervise(ctx context.Context, o paneOptions, run orchestrator.Run, name st
 // argvOf is the command of an agent: its own, or muntin's coding agent.
 func argvOf(a *app.App, agent recipes.Agent, session string) []string {
 	if !agent.BuiltIn() {
+		if len(agent.Command) == 0 {
+			return []string{agent.Adapter}
+		}
 		return agent.Command
 	}
 	argv := []string{a.Self, "agent", "--name", agent.Name, "--model", agent.Model, "--session", session}
