@@ -118,6 +118,12 @@ func argvOf(a *app.App, agent recipes.Agent, session string) []string {
 		return agent.Command
 	}
 	argv := []string{a.Self, "agent", "--name", agent.Name, "--model", agent.Model, "--session", session}
+	if agent.Thinking != "" {
+		argv = append(argv, "--thinking", agent.Thinking)
+	}
+	if len(agent.Tools) > 0 {
+		argv = append(argv, "--tools", strings.Join(agent.Tools, ","))
+	}
 	if agent.System != "" {
 		argv = append(argv, "--append-system-prompt", agent.System)
 	}
