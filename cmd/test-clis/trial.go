@@ -187,6 +187,9 @@ func (t *trial) resume(ctx context.Context, a *agent) error {
 	return nil
 }
 
+// asked is the file that the agent that asks is to write.
+func (t *trial) asked() string { return filepath.Join(t.at.work, "asked.txt") }
+
 // approval has the agent that asks write a file, and says yes at its pane.
 func (t *trial) approval(ctx context.Context) error {
 	if t.p.ask == nil {
@@ -198,14 +201,16 @@ func (t *trial) approval(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	if _, err := a.await(ctx, "ready", func(e pty.Event) bool { return e.Ready != nil }); err != nil {
+	// It has had its prompt since the start.
+	file := t.asked()
+	given, err := a.await(ctx, "its first prompt", func(e pty.Event) bool {
+		return e.Message != nil && e.Message.From == "recipe" && e.Message.State == pty.StateDelivered
+	})
+	if err != nil {
 		return fmt.Errorf("approval: %w", err)
 	}
-	file := filepath.Join(t.at.work, "asked.txt")
-	msg, err := a.send(ctx, "Please write this one. [[ask:"+file+"]]")
-	if err != nil {
-		return err
-	}
+	msg := given.Message.ID
+	t.row.first = string(given.Message.Evidence)
 	waiting, err := a.await(ctx, "its asking", func(e pty.Event) bool { return e.Waiting != nil && e.Waiting.For != pty.WaitNothing })
 	if err != nil {
 		return fmt.Errorf("approval: %w", err)
@@ -332,14 +337,18 @@ func (t *trial) recipe(env []string) string {
 		name, _, _ := strings.Cut(kv, "=")
 		names = append(names, name)
 	}
-	agent := func(name string, command []string) string {
+	agent := func(name, prompt string, command []string) string {
 		argv, _ := json.Marshal(command) // JSON is YAML
 		list, _ := json.Marshal(names)
-		return fmt.Sprintf("  - name: %s\n    role: assistant\n    isolation: none\n    command: %s\n    env: %s\n", name, argv, list)
+		text := fmt.Sprintf("  - name: %s\n    role: assistant\n    isolation: none\n    command: %s\n    env: %s\n", name, argv, list)
+		if prompt != "" {
+			text += fmt.Sprintf("    prompt: %q\n", prompt)
+		}
+		return text
 	}
-	text := "muntin: 1\nname: trial\nagents:\n" + agent("work", t.p.all)
+	text := "muntin: 1\nname: trial\nagents:\n" + agent("work", "", t.p.all)
 	if t.p.ask != nil {
-		text += agent("ask", t.p.ask)
+		text += agent("ask", "Please write this one. [[ask:"+t.asked()+"]]", t.p.ask)
 	}
 	return text
 }
