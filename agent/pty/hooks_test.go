@@ -197,7 +197,7 @@ func TestDialogBeforeReady(t *testing.T) {
 	ad.ReadyPaste = false
 	ad = quick(ad)
 	p := runPane(t, Options{
-		Argv:    []string{"bash", "-c", `printf 'Do you trust the files in this folder?\r\n'; read -r x; printf '\033[2J\033[Hready\r\n'; cat`},
+		Argv:    []string{"bash", "-c", `printf 'Do you trust the files in this folder?\r\n'; read -r x; printf '\033[2J\033[Hready\r\n❯ '; cat`},
 		Adapter: ad,
 	})
 	asks := p.event("the question", func(e Event) bool { return e.Waiting != nil })
