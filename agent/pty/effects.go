@@ -64,6 +64,10 @@ func (s *supervisor) settled() {
 		s.opt.OnHeld(s.held)
 	}
 	s.measuring()
+	if s.opt.Advise != nil && !s.advice && (s.m.state == AgentIdle || s.m.state == AgentWorking) {
+		s.advice = true
+		s.wg.Go(s.advised)
+	}
 	s.expire.Stop()
 	if at := s.m.deadline(); !at.IsZero() {
 		s.expire.Reset(max(at.Sub(s.opt.Now()), time.Millisecond))

@@ -195,6 +195,7 @@ func TestDialogBeforeReady(t *testing.T) {
 	t.Parallel()
 	ad, _ := adapter.Lookup("claude")
 	ad.ReadyPaste = false
+	ad.Composer = "" // it has none
 	ad = quick(ad)
 	p := runPane(t, Options{
 		Argv:    []string{"bash", "-c", `printf 'Do you trust the files in this folder?\r\n'; read -r x; printf '\033[2J\033[Hready\r\n❯ '; cat`},

@@ -85,7 +85,8 @@ type Options struct {
 	// Hooked says that the agent has the hooks of its adapter, and so tells of
 	// its turns by them.
 	Hooked bool
-	// Advise is called once, in a goroutine of its own, after the start. What it
+	// Advise is called once, in a goroutine of its own, when the agent is ready:
+	// it must not make the start slower. What it
 	// gives, if it is not empty, is written down as a warning. ctx ends with the
 	// agent. nil: nothing is asked.
 	Advise func(ctx context.Context) string

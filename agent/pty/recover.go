@@ -76,7 +76,7 @@ func (s *supervisor) endOpenTurn(records []record, p past) {
 }
 
 // says reports whether the conversation that was left tells of the message.
-func (p past) says(r record) bool { return p.known && p.left.of(r, p.since[r.ID]) }
+func (p past) says(r record) bool { return p.known && p.left.of(r, p.typed[r.ID]) }
 
 func (s *supervisor) takeUpOne(r record, p past) error {
 	if info, ok := p.ended[r.ID]; ok || r.State.Ended() { // only its file was not moved

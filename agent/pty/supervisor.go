@@ -66,6 +66,7 @@ type supervisor struct {
 	held     bool                   // what OnHeld was told
 	readying readying               // of an outside agent
 	wasTold  bool                   // the watch's word, before its last look
+	advice   bool                   // Advise was called
 	measured bool                   // the meter runs
 	ending   bool                   // the child has been told to end
 	drained  bool                   // it has ended and all of its output is there
@@ -189,9 +190,6 @@ func (s *supervisor) start(ctx context.Context) (err error) {
 		s.apply(s.m.delivered(first.rec.ID, adapter.ByProcess))
 	}
 	s.server.serve()
-	if s.opt.Advise != nil {
-		s.wg.Go(s.advised)
-	}
 	return nil
 }
 
