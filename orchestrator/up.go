@@ -118,6 +118,10 @@ func newBringUp(ctx context.Context, o UpOptions) (*bringUp, error) {
 	if err := id.CheckName("run", o.Name); err != nil {
 		return nil, err
 	}
+	if err := CheckMode(o.Recipe); err != nil {
+		return nil, err
+	}
+	o.Recipe = o.Recipe.Bind(recipes.Vars{Repo: o.Repo.Root, Run: o.Name})
 	u := &bringUp{UpOptions: o, dir: o.Dir.Run(o.Name), agents: o.Recipe.Resolve()}
 	for _, a := range u.agents {
 		if a.Name == BoardPane {

@@ -25,7 +25,7 @@ func isPlain(s string) bool {
 func (r *Recipe) Marshal() ([]byte, error) {
 	w := &writer{}
 	w.object("", reflect.ValueOf(r).Elem(), nil)
-	if _, err := Parse(r.Name, w.Bytes()); err != nil {
+	if _, err := parse(r.Name, w.Bytes(), true); err != nil { // a required parameter is still without a value
 		return nil, fmt.Errorf("writing recipe: %w", err)
 	}
 	return w.Bytes(), nil
@@ -149,8 +149,7 @@ func (f field) print(v reflect.Value) string {
 		}
 		return scalar(v.String())
 	}
-	literal := strings.ReplaceAll(v.String(), "${", "$${")
-	return scalar(replaceMarks(literal, func(name string) string { return "${" + name + "}" }))
+	return scalar(f.text(v.String()))
 }
 
 func (w *writer) line(indent, key, value string) {

@@ -135,7 +135,7 @@ func (d *decoder) setParam(p *Param, o Options) value {
 func (d *decoder) ask(p Param, o Options) *string {
 	at := d.at[&p.Name]
 	switch {
-	case d.Any():
+	case d.lenient || d.Any():
 		return nil // nobody is asked about a recipe that cannot be used
 	case o.Ask == nil:
 		d.Add(at, "parameter %s has no value: give one with --set %s=…", p.Name, p.Name)
@@ -258,3 +258,9 @@ func (d *decoder) typed(n *tree.Node, s spot) (*tree.Node, bool) {
 	}
 	return &tree.Node{Kind: tree.Int, Text: v.text, Int: i, At: n.At}, true
 }
+
+// IsParam reports whether a parameter can have the name.
+func IsParam(name string) bool { return isParam(name) && !slices.Contains(variables(), name) }
+
+// Ref is what stands for ${name} in a text of a recipe that a program makes.
+func Ref(name string) string { return mark(name) }

@@ -148,6 +148,7 @@ func commands() []command {
 	return []command{
 		{"demo", "run", demo.NewCmd},
 		{"up", "run", run.NewUp},
+		{"run", "run", run.NewRun},
 		{"ls", "run", run.NewLs},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
