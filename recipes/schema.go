@@ -50,7 +50,7 @@ func (g schema) object(t reflect.Type, without []string) map[string]any {
 // ref is a reference to the schema of a mapping.
 func (g schema) ref(t reflect.Type, without []string) map[string]any {
 	name := t.Name()
-	if without != nil {
+	if len(without) > 0 {
 		name = "Shared" + name
 	}
 	if _, ok := g.defs[name]; !ok {
