@@ -21,21 +21,19 @@ func CheckMode(r *recipes.Recipe) error {
 	return nil
 }
 
-// NotCarriedOut are the keys of the recipe that have no effect yet. Whoever
-// builds one takes it out of the list.
-func NotCarriedOut(r *recipes.Recipe) []string {
-	keys := []string{
-		"max_parallel",
-		"limits.turns", "limits.tokens", "limits.cost", "limits.time", "limits.memory", "limits.processes",
-		"agents.thinking", "agents.adapter", "agents.tools", "agents.approval", "agents.depends_on", "agents.ready",
-		"agents.restart", "agents.restarts",
-		"agents.limits.turns", "agents.limits.tokens", "agents.limits.cost", "agents.limits.time", "agents.limits.memory", "agents.limits.processes",
-		"stall.after", "stall.nudges",
-		"worktree.from", "worktree.copy", "worktree.link", "worktree.setup", "worktree.teardown", "worktree.ports",
-		"merge.style",
+// notCarriedOut are the keys that have no effect yet. Whoever builds one takes it
+// out of the list.
+func notCarriedOut() []string {
+	return []string{
+		"agents.depends_on",
 		"layout.panes",
 		"hooks", "notify",
 	}
+}
+
+// NotCarriedOut are the keys of the recipe that have no effect yet.
+func NotCarriedOut(r *recipes.Recipe) []string {
+	keys := notCarriedOut()
 	var out []string
 	for _, key := range r.Given() {
 		if slices.Contains(keys, key) {

@@ -147,6 +147,8 @@ var badRecipes = []struct {
 	{"text for a number", start + "params: {n: {default: \"3\"}}\n" + agents + "    count: ${n}\n", []string{"6:12: count: the parameter n is of the type string, want int"}},
 	{"parameter outside the range", start + "params: {n: {type: int, default: 999}}\n" + agents + "    count: ${n}\n", []string{"6:12: count: 999 is not between 1 and 200"}},
 	{"NUL", start + agents + "    prompt: \"a\\0agent\\0\"\n", []string{"5:13: the text has a control character in it"}},
+	{"endless keys", strings.Repeat("a: 1\n", 10_001), []string{"10001:2: more than 10000 keys"}},
+	{"endless list", start + "agents:\n  - name: a\n    env: [" + strings.Repeat("A,", 2001) + "]\n", []string{"5:10: 2001 values are more than the limit of 2000"}},
 	{"several at once", "muntin: 1\nname: X\nlayout: no\nagents:\n  - nam: a\n", []string{
 		`2:7: recipe name "X"`, `3:9: layout: "no"`, `5:5: unknown key "nam": did you mean "name"?`, "5:5: the agent has no name",
 	}},

@@ -55,7 +55,7 @@ func TestParseFull(t *testing.T) {
 		Version: 1, Name: "full", Description: "everything\nat once\n", Model: "openai/gpt-5",
 		Board:  Board{Plan: "docs/PLAN.md", Todo: "docs/TODO.md"},
 		Checks: Checks{Task: "make test", Run: "make all"}, Attempts: 5, CheckTimeout: 90 * time.Second, Layout: Layout{Style: LayoutWindows}, Mode: ModeWorkers,
-		Stall: Stall{After: StallAfter, Nudges: 1}, Worktree: Worktree{From: FromHead}, Merge: Merge{Style: MergeMerge},
+		Stall: Stall{After: 10 * time.Minute, Nudges: 1}, Worktree: Worktree{From: FromHead}, Merge: Merge{Style: MergeMerge},
 		Agents: []Agent{
 			{
 				Name: "ada", Count: 2, Role: "worker", Prompt: "hello\nada", System: "be brief",

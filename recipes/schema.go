@@ -8,9 +8,6 @@ import (
 	"slices"
 )
 
-// SchemaID is the address that a recipe's schema has for editors.
-const SchemaID = "https://muntin.dev/recipe.schema.json"
-
 // Schema is the JSON Schema (draft 2020-12, https://json-schema.org/draft/2020-12)
 // of recipes, for editors. It is made from the same description as the reader and
 // takes all that the reader takes; the reader finds more mistakes.

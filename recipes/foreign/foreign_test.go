@@ -243,7 +243,9 @@ func fuzz(f *testing.F, format Format, name string, seeds ...string) {
 	})
 }
 
-func FuzzTmuxinator(f *testing.F) { fuzz(f, Tmuxinator, "p.yml", inator, "windows: [a, b: c, {d: [e]}]") }
-func FuzzTmuxp(f *testing.F)      { fuzz(f, Tmuxp, "p.yaml", muxp) }
-func FuzzSubagent(f *testing.F)   { fuzz(f, Subagent, "a.md", agentMD, "---\nname: x\n---\n") }
-func FuzzGoose(f *testing.F)      { fuzz(f, Goose, "g.yaml", gooseYAML) }
+func FuzzTmuxinator(f *testing.F) {
+	fuzz(f, Tmuxinator, "p.yml", inator, "windows: [a, b: c, {d: [e]}]")
+}
+func FuzzTmuxp(f *testing.F)    { fuzz(f, Tmuxp, "p.yaml", muxp) }
+func FuzzSubagent(f *testing.F) { fuzz(f, Subagent, "a.md", agentMD, "---\nname: x\n---\n") }
+func FuzzGoose(f *testing.F)    { fuzz(f, Goose, "g.yaml", gooseYAML) }
