@@ -64,7 +64,7 @@ agents:
 	if got := NotCarriedOut(recipeOf(t, "check: make\nattempts: 2\nlayout: windows\nagents: [{name: a, count: 2, env: [A]}]\n")); got != nil {
 		t.Errorf("keys that are carried out: %q", got)
 	}
-	if got := NotCarriedOut(recipeOf(t, "roles: {worker: {tools: [read]}}\nagents: [{name: a}]\n")); !reflect.DeepEqual(got, []string{"agents.tools"}) {
+	if got := NotCarriedOut(recipeOf(t, "roles: {worker: {depends_on: [b]}}\nagents: [{name: a}, {name: b, role: assistant}]\n")); !reflect.DeepEqual(got, []string{"agents.depends_on"}) {
 		t.Errorf("a role's key: %q", got)
 	}
 }
