@@ -32,7 +32,7 @@ var mayImport = []struct {
 	{"agent/session/...", []string{"agent/session", "agent/llm", "internal/..."}},
 	{"agent/compact", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/credential", []string{"agent/llm", "internal/..."}},
-	{"agent/resource/...", []string{"agent", "agent/llm", "internal/..."}},
+	{"agent/resource/...", []string{"agent", "agent/llm", "agent/resource/...", "internal/..."}},
 	{"agent/extension", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/harness", []string{
 		"agent", "agent/llm", "agent/tool", "agent/session", "agent/compact", "agent/resource", "agent/extension", "internal/...",

@@ -50,12 +50,17 @@ func (r *step) seen(a *Agent, e pty.Event) {
 		r.tell(Fact{Agent: a.Name, Good: true, Text: a.Name + " is ready"})
 	case pty.EventTurnStart:
 		set(pty.AgentWorking)
+		r.began(*a)
 	case pty.EventTool:
 		if e.Tool != nil {
 			a.Doing = e.Tool.Name + " " + e.Tool.Summary
 		}
 	case pty.EventCheckpoint:
+		changed := e.Checkpoint != nil && (a.Checkpoint == nil || a.Checkpoint.Tree != e.Checkpoint.Tree)
 		a.Checkpoint = e.Checkpoint
+		if changed && a.Isolated {
+			r.look()
+		}
 	case pty.EventCheckpointFailed:
 		a.Note = "checkpoint failed: " + e.Error
 		r.tell(Fact{Agent: a.Name, Bad: true, Text: a.Name + ": " + a.Note})

@@ -159,5 +159,5 @@ const (
 // goOnText has an agent go on with its task, whatever it remembers of it.
 func (r *step) goOnText(w Work, why string) string {
 	task, _ := r.state.Task(w.Task)
-	return why + "\n\n" + taskText(task, r.checkOf(task))
+	return why + "\n\n" + taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared)
 }

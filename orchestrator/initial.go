@@ -18,7 +18,8 @@ func InitialState(run Run, recipe *recipes.Recipe) State {
 	var agents []Agent
 	for _, a := range recipe.Agents {
 		agents = append(agents, Agent{
-			Name: a.Name, Role: a.Role, Isolated: a.Isolation == recipes.IsolationWorktree,
+			Name: a.Name, Role: a.Role,
+			Isolated: a.Isolation != recipes.IsolationNone, Shared: a.Isolation == recipes.IsolationShared,
 			Restart: Restart{Policy: policyOf(a.Restart), Most: a.Restarts},
 			Limits:  ownLimits(Budget(a.Limits), settings.Roles[a.Role]),
 		})

@@ -5,6 +5,7 @@ import (
 
 	"muntin/agent/pty"
 	"muntin/orchestrator/board"
+	"muntin/orchestrator/worktree"
 )
 
 // An InputKind names what happened.
@@ -55,6 +56,10 @@ type Result struct {
 	Conflicts []string `json:"conflicts,omitempty"`
 	State     string   `json:"state,omitempty"` // of a message
 	Gone      bool     `json:"gone,omitempty"`  // the agent that was to have it has ended
+
+	Clashes  []worktree.Conflict `json:"clashes,omitempty"`  // merge: both sides of the conflicts
+	Also     []Also              `json:"also,omitempty"`     // merge: who else changed what it changed
+	Overlaps []Overlap           `json:"overlaps,omitempty"` // overlap: all there are now
 }
 
 // An EffectKind names something to be done.
@@ -69,6 +74,7 @@ const (
 	EffectMerge    EffectKind = "merge"     // commit the checked tree and merge it
 	EffectMark     EffectKind = "mark"      // write a task's state on the board
 	EffectRunCheck EffectKind = "run-check" // run the run's check on the merged result
+	EffectOverlap  EffectKind = "overlap"   // look for coming conflicts
 	EffectApprove  EffectKind = "approve"   // write on the plan that it is approved
 	EffectRestart  EffectKind = "restart"   // start the agent's supervisor again, in its pane
 	EffectRecall   EffectKind = "recall"    // take back messages about the task that wait for the agent
@@ -86,6 +92,8 @@ type Effect struct {
 	Text  string          `json:"text,omitempty"`    // send: the message; check, run-check: the command; merge: the subject
 	Msg   pty.MessageKind `json:"message,omitempty"` // send
 	Tree  string          `json:"tree,omitempty"`    // merge
+	Base  string          `json:"base,omitempty"`    // merge: only what changed since this tree; empty: all
+	Paths []string        `json:"paths,omitempty"`   // merge: only in these paths, with Base; none: all
 	State TaskState       `json:"state,omitempty"`   // mark
 	Why   string          `json:"why,omitempty"`     // mark: the reason
 	Held  bool            `json:"held,omitempty"`    // mark: we may have set it to waiting ourselves

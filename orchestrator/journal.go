@@ -130,6 +130,9 @@ func (s State) wants(e Effect) bool {
 		return s.Agents[e.Agent].Restart.Key == e.Key
 	case EffectClaim, EffectPrepare, EffectCheck, EffectMerge:
 	}
+	if e.Kind == EffectOverlap {
+		return s.Radar.Key == e.Key
+	}
 	w, ok := s.Work[e.Task]
 	return ok && w.Key == e.Key
 }

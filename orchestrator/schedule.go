@@ -56,7 +56,7 @@ func (r *step) pick(task Task) (best Agent, ok bool) {
 		named := slices.Contains(task.Names, a.Name) || slices.Contains(task.Names, a.Role)
 		switch {
 		case !named && (len(task.Names) > 0 || a.Role != RoleWorker):
-		case a.Task != "" || !r.mayPrompt(a) || ok && a.Given >= best.Given:
+		case a.Task != "" || !r.mayPrompt(a) || ok && a.Given >= best.Given || a.Shared && r.sharedBusy(task):
 		default:
 			best, ok = a, true
 		}

@@ -65,9 +65,10 @@ type Work struct {
 	Tree    string // the checkpoint that is being checked or merged
 	Key     string // the effect it waits for; empty while the agent works
 	Since   time.Time
-	Ticked  bool // an agent ticked it, and that is being put back
-	Next    Next // of a resting task
-	Filed   bool // its message waits in the inbox of an agent that has ended
+	Start   string // shared: the files when its first turn began
+	Ticked  bool   // an agent ticked it, and that is being put back
+	Next    Next   // of a resting task
+	Filed   bool   // its message waits in the inbox of an agent that has ended
 	Held    Held
 }
 
@@ -81,7 +82,8 @@ type Next struct {
 type Agent struct {
 	Name       string
 	Role       string
-	Isolated   bool // it has a worktree of its own: its work is merged
+	Isolated   bool // it works in a worktree: its work is merged
+	Shared     bool // in one with others
 	State      pty.AgentState
 	Since      time.Time
 	Source     string
@@ -153,6 +155,7 @@ type State struct {
 	Effects  int // how many effects there have been; makes their keys
 	Phase    Phase
 	RunCheck RunCheck
+	Radar    Radar
 	Facts    []Fact
 	Wake     time.Time           // when it wants to be told the time; zero: never
 	Orphans  map[string]string   // the effects that give back tasks whose agents have ended, by task

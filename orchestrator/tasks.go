@@ -13,6 +13,10 @@ func (r *step) result(key string, res Result) {
 		r.runChecked(res)
 		return
 	}
+	if key == r.state.Radar.Key && key != "" {
+		r.looked(res)
+		return
+	}
 	if key == r.state.Approve && key != "" {
 		r.approvedBy(res)
 		return
@@ -57,7 +61,7 @@ func (r *step) prepared(w Work, res Result) {
 		return
 	}
 	task, _ := r.state.Task(w.Task)
-	r.rest(w, pty.KindPrompt, taskText(task, r.checkOf(task)))
+	r.rest(w, pty.KindPrompt, taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared))
 }
 
 // prompted follows a message that was sent for the task. The turn may have
@@ -73,6 +77,7 @@ func (r *step) prompted(w Work, res Result) {
 		return
 	}
 	r.move(w, StageWorking, "")
+	r.warn(w.Agent)
 }
 
 func (r *step) check(w Work) {
@@ -105,7 +110,7 @@ func (r *step) merge(w Work) {
 	}
 	task, _ := r.state.Task(w.Task)
 	r.move(w, StageMerging, r.emit(Effect{
-		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree,
+		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree, Base: w.Start, Paths: task.Files(),
 		Text: firstLine(task.Text) + " (^" + w.Task + ")",
 	}))
 }
@@ -114,10 +119,13 @@ func (r *step) merged(w Work, res Result) {
 	switch {
 	case res.OK:
 		r.tell(Fact{Agent: w.Agent, Good: true, Text: fmt.Sprintf("^%s is merged to %s", w.Task, r.state.Settings.Branch)})
+		r.landed(w, res)
+		r.look()
 		r.mark(w, TaskDone, "")
 	case len(res.Conflicts) > 0:
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("^%s conflicts in %s", w.Task, strings.Join(res.Conflicts, ", "))})
-		r.again(w, "the merge conflicts in "+strings.Join(res.Conflicts, ", "), conflictText(w.Task, r.state.Settings.Branch, res.Conflicts))
+		r.informed(w.Agent, res.Conflicts)
+		r.again(w, "the merge conflicts in "+strings.Join(res.Conflicts, ", "), conflictText(w.Task, r.state.Settings.Branch, res))
 	default:
 		r.mark(w, TaskBlocked, "the merge could not be made: "+res.Error)
 	}

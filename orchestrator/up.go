@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"muntin/agent/pty"
 	"muntin/checkpoint"
@@ -110,6 +109,8 @@ type bringUp struct {
 	info   Info
 	agents []recipes.Agent
 	git    *worktree.Manager
+	made   made
+	mu     sync.Mutex // guards info.Missing while worktrees are made
 	undos  []func(context.Context) error
 }
 
@@ -117,6 +118,10 @@ func newBringUp(ctx context.Context, o UpOptions) (*bringUp, error) {
 	if err := id.CheckName("run", o.Name); err != nil {
 		return nil, err
 	}
+	if err := CheckMode(o.Recipe); err != nil {
+		return nil, err
+	}
+	o.Recipe = o.Recipe.Bind(recipes.Vars{Repo: o.Repo.Root, Run: o.Name})
 	u := &bringUp{UpOptions: o, dir: o.Dir.Run(o.Name), agents: o.Recipe.Resolve()}
 	for _, a := range u.agents {
 		if a.Name == BoardPane {
@@ -243,24 +248,6 @@ func (u *bringUp) folder(context.Context) error {
 	return nil
 }
 
-// worktrees makes the run's branch and the agents' worktrees, several at once.
-func (u *bringUp) worktrees(ctx context.Context) error {
-	if err := u.git.CreateBranch(ctx, u.info.Branch, u.info.Base); err != nil {
-		return err
-	}
-	made := made{git: u.git, repo: u.Repo, dir: u.Dir, info: u.info, agents: u.agents}
-	u.undos = append(u.undos, made.clear)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(4)
-	for _, path := range made.worktrees() {
-		group.Go(func() error {
-			_, err := u.git.Add(ctx, path, made.branch(path), u.info.Base)
-			return err
-		})
-	}
-	return group.Wait()
-}
-
 // records writes down what the run is and what its processes need.
 func (u *bringUp) records(context.Context) error {
 	manifest, err := u.Recipe.Resolved().Marshal()
@@ -295,6 +282,7 @@ func (u *bringUp) prompts(context.Context) error {
 
 func (u *bringUp) panes(ctx context.Context) error {
 	fleet := NewFleet(Run{Info: u.info, Dir: u.dir}, u.Recipe, FleetOptions{Self: u.Self, Environ: u.Environ, Cols: u.Cols, Rows: u.Rows})
+	u.made.fresh = false // agents work from here on
 	u.undos = append(u.undos, func(ctx context.Context) error { return u.Host.Stop(ctx, u.info.Session) })
 	return u.Host.Start(ctx, fleet)
 }
@@ -328,7 +316,9 @@ func WorkDir(run state.RunDir, root string, a recipes.Agent) string {
 // CheckpointRef is the ref of an agent's chain of checkpoints. It must not be
 // refs/muntin/<run>/<agent>: git would take the branch muntin/<run>/<agent>,
 // named in short, for the checkpoints.
-func CheckpointRef(run, agent string) string { return "refs/muntin/checkpoints/" + run + "/" + agent }
+func CheckpointRef(run, agent string) string { return checkpointRefs(run) + "/" + agent }
+
+func checkpointRefs(run string) string { return "refs/muntin/checkpoints/" + run }
 
 // envPath is where the environment of a run's processes is kept while the
 // machine is up: in the folder of the sockets, which only its owner can enter.

@@ -34,6 +34,7 @@ import (
 	"muntin/cmd/internal/cli/settings"
 	"muntin/cmd/internal/cli/todo"
 	"muntin/cmd/internal/cli/trust"
+	"muntin/cmd/internal/cli/work"
 	"muntin/internal/state"
 	"muntin/internal/term"
 )
@@ -147,9 +148,12 @@ func commands() []command {
 	return []command{
 		{"demo", "run", demo.NewCmd},
 		{"up", "run", run.NewUp},
+		{"run", "run", run.NewRun},
 		{"ls", "run", run.NewLs},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
+		{"merge", "run", work.NewMerge},
+		{"clean", "run", work.NewClean},
 		{"resume", "run", run.NewResume},
 		{"budget", "run", run.NewBudget},
 		{"recipe", "run", recipe.NewCmd},
@@ -166,9 +170,11 @@ func commands() []command {
 		{"package", "agent", pack.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
+		{"diff", "files", work.NewDiff},
+		{"overlap", "files", work.NewOverlap},
 		{"checkpoint", "files", checkpoint.NewCmd},
 		{"rollback", "files", checkpoint.NewRollback},
-		{"undo", "files", checkpoint.NewUndo},
+		{"undo", "files", work.NewUndo},
 		{"redo", "files", checkpoint.NewRedo},
 		{"doctor", "more", doctor.NewCmd},
 		{"orchestrate", "", run.NewOrchestrate},

@@ -133,5 +133,5 @@ func Discard(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
-	return orchestrator.Discard(ctx, orchestrator.DiscardRequest{Repo: repo, Dir: a.Layout.Repo(repo), Run: run, Now: a.Now})
+	return orchestrator.Discard(ctx, orchestrator.DiscardRequest{Repo: repo, Dir: a.Layout.Repo(repo), Run: run, Now: a.Now, Environ: a.Environ})
 }

@@ -6,14 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/recipe"
 	"muntin/internal/state"
+	"muntin/internal/term"
 	"muntin/orchestrator"
 	"muntin/orchestrator/panes"
 	"muntin/recipes"
@@ -25,7 +26,9 @@ const DefaultWait = time.Minute
 // UpOptions are up's arguments.
 type UpOptions struct {
 	App    *app.App
+	Source recipe.Source
 	Recipe string
+	Loaded *recipes.Recipe // used in place of Recipe when it is there
 	Name   string
 	Model  string
 	Attach bool
@@ -36,20 +39,25 @@ type UpOptions struct {
 
 // NewUp makes `muntin up`.
 func NewUp(a *app.App) *cobra.Command {
-	o := UpOptions{App: a}
+	o := UpOptions{App: a, Source: recipe.Source{App: a}}
 	cmd := &cobra.Command{
 		Use:   "up <recipe>",
 		Short: "Start a run from a recipe",
 		Long: "Start a run: a git worktree and a tmux pane for each agent of the recipe, and\n" +
-			"the orchestrator that gives them the board's tasks. The recipe is the name of a\n" +
-			"built-in one (see `muntin recipe ls`) or the path of a file.",
-		Args: app.Args(1, 1, "the recipe"),
+			"the orchestrator that gives them the board's tasks. The recipe is a name (see\n" +
+			"`muntin recipe ls`) or the path of a file. A repository's own recipe is used when\n" +
+			"you have seen what it would run and trust the repository.",
+		Example: "  muntin up workers\n" +
+			"  muntin up ./fleet.yaml --set n=3 --set model=openai/gpt-5",
+		ValidArgsFunction: o.Source.Complete,
+		Args:              app.Args(1, 1, "the recipe"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			o.Recipe = args[0]
 			_, err := Up(ctx, o)
 			return err
 		}),
 	}
+	o.Source.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.Name, "name", "", "the run's name (default: the recipe's)")
 	f.StringVar(&o.Model, "model", "", "model of agents that name none, as provider/id (default: $MUNTIN_MODEL)")
@@ -67,9 +75,17 @@ func Up(ctx context.Context, o UpOptions) (orchestrator.Run, error) {
 	if err != nil {
 		return orchestrator.Run{}, err
 	}
-	recipe, err := loadRecipe(a, o.Recipe, repo.Root)
-	if err != nil {
-		return orchestrator.Run{}, err
+	recipe := o.Loaded
+	if recipe == nil {
+		if recipe, err = o.Source.Load(ctx, o.Recipe); err != nil {
+			return orchestrator.Run{}, err
+		}
+	}
+	if err := orchestrator.CheckMode(recipe); err != nil {
+		return orchestrator.Run{}, &app.ExitError{Code: app.ExitUsage, Err: err}
+	}
+	for _, key := range orchestrator.NotCarriedOut(recipe) {
+		fmt.Fprintf(a.Streams.Err, "%s %s is not carried out yet\n", a.Theme.Warn.Render("recipe:"), key)
 	}
 	if err := setModel(a, recipe, o.Model); err != nil {
 		return orchestrator.Run{}, err
@@ -172,18 +188,6 @@ func existing(dir state.RepoDir, name string) error {
 	return app.Hint(err, "it has ended; start another with --name")
 }
 
-func loadRecipe(a *app.App, name, root string) (*recipes.Recipe, error) {
-	recipe, err := recipes.Find(name, root)
-	if errors.Is(err, recipes.ErrNotFound) {
-		var names []string
-		for _, info := range recipes.Builtins() {
-			names = append(names, info.Name)
-		}
-		return nil, app.Hint(&app.ExitError{Code: app.ExitUsage, Err: err}, "the built-in recipes are %s; a file needs a path: ./%s.yaml", strings.Join(names, ", "), filepath.Base(name))
-	}
-	return recipe, err
-}
-
 // setModel gives agents without a model the one of the command line or the
 // environment, and refuses when one stays without.
 func setModel(a *app.App, recipe *recipes.Recipe, flag string) error {
@@ -246,5 +250,8 @@ func tellUp(a *app.App, run orchestrator.Run, recipe *recipes.Recipe, asJSON boo
 	fmt.Fprintf(a.Streams.Out, "%s run %s is up: %s\n", t.Good.Render("✓"), t.Strong.Render(run.Name), strings.Join(names, ", "))
 	fmt.Fprintf(a.Streams.Out, "  %s   %s   %s\n",
 		t.Command.Render(a.Command()+" attach "+run.Name), t.Command.Render(a.Command()+" ls"), t.Command.Render(a.Command()+" down "+run.Name))
+	for _, path := range run.Missing {
+		fmt.Fprintf(a.Streams.Err, "%s the worktrees lack %s: there is none here\n", t.Warn.Render("!"), term.CleanLine(path))
+	}
 	return nil
 }
