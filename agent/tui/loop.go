@@ -32,6 +32,7 @@ type loop struct {
 	waited   int         // messages that waited for a turn when it began
 	eof      bool        // no more input will come
 	quit     bool
+	ending   bool      // the process was told to end: its turn is cut off, not aborted
 	lastStop time.Time // of the last Ctrl-C while nothing ran
 
 	command  *running      // the slash command that goes on; nil: none
@@ -108,6 +109,7 @@ func (l *loop) life(ctx context.Context) error {
 	}
 	err := l.run(ctx)
 	if l.running != nil {
+		l.ending = ctx.Err() != nil
 		l.Agent().Abort()
 		err = errors.Join(err, l.finish(ctx, <-l.done))
 	}
@@ -233,6 +235,9 @@ func (l *loop) finish(ctx context.Context, r result) error {
 		l.display.status(stateError, failure.Error())
 	default:
 		l.display.status(stateDone, "")
+	}
+	if l.ending {
+		r.err = errors.Join(ErrEnding, r.err)
 	}
 	l.turn.end(r.outcome, r.err)
 	resumed := l.running.resume

@@ -14,6 +14,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"sync/atomic"
@@ -74,9 +75,14 @@ type Link interface {
 	// Tool tells of the running turn's tool calls.
 	Tool(t ToolReport)
 	// TurnEnd says that the turn is over. err is why it did not end well; it
-	// matches harness.ErrAborted after an abort.
+	// matches harness.ErrAborted after an abort, and ErrEnding when the process
+	// was told to end.
 	TurnEnd(id string, o harness.Outcome, err error)
 }
+
+// ErrEnding says that a turn was cut off because the process was told to end:
+// nobody wanted the turn itself to stop.
+var ErrEnding = errors.New("the agent's process was told to end")
 
 // Options say how the front end looks and where it is. Out is needed; with Live
 // also In, which must be a terminal, Tty and Size.

@@ -201,6 +201,9 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(told)
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
@@ -232,7 +235,20 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	defer func() { err = errors.Join(err, cmp.Or(front.Agent(), h).Close(), op.record()) }()
 	err = front.Run(ctx, h, append(op.place.Notes, h.Problems()...)...)
 	if ctx.Err() != nil {
-		return nil // asked to end
+		return toldToEnd(told)
 	}
 	return err
+}
+
+// toldToEnd is the end of an agent that a signal ended: the status is what a
+// shell makes of it, since it is not the end that a person who leaves chose.
+func toldToEnd(told <-chan os.Signal) error {
+	select {
+	case s := <-told:
+		if n, ok := s.(syscall.Signal); ok {
+			return app.Exit(128 + int(n))
+		}
+	default:
+	}
+	return nil
 }
