@@ -34,12 +34,33 @@ func (h *Host) Start(ctx context.Context, f orchestrator.Fleet) error {
 		Name: f.Session, Cols: f.Cols, Rows: f.Rows, Dir: dirOf(f), Env: f.Env,
 		Meta: map[string]string{"run": f.Label},
 	}
-	_, err := h.server.Spawn(ctx, spec, windows(f))
+	err := h.spawn(ctx, spec, f)
 	var start *tmux.StartError
 	if errors.As(err, &start) { // the session was made, and is left for a look
 		return errors.Join(err, h.Stop(context.WithoutCancel(ctx), f.Session))
 	}
 	return err
+}
+
+// spawnTries is how often a server is met that is just ending.
+const spawnTries = 4
+
+// spawn makes the session of a fleet. A server ends with its last session: one
+// that was there a moment ago may go while it is asked, and then a new one is
+// started.
+func (h *Host) spawn(ctx context.Context, spec tmux.SessionSpec, f orchestrator.Fleet) error {
+	for try := 1; ; try++ {
+		_, err := h.server.Spawn(ctx, spec, windows(f))
+		gone := errors.Is(err, tmux.ErrNoServer) || errors.Is(err, tmux.ErrStale)
+		if !gone || try == spawnTries || ctx.Err() != nil {
+			return err
+		}
+		server, openErr := h.server.Reopen(ctx)
+		if openErr != nil {
+			return errors.Join(err, openErr)
+		}
+		h.server = server
+	}
 }
 
 // Stop ends the fleet of a session. A session, or a server, that is not there
