@@ -32,7 +32,7 @@ var mayImport = []struct {
 	{"agent/session/...", []string{"agent/session", "agent/llm", "internal/..."}},
 	{"agent/compact", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/credential", []string{"agent/llm", "internal/..."}},
-	{"agent/resource", []string{"agent", "agent/llm", "internal/..."}},
+	{"agent/resource/...", []string{"agent", "agent/llm", "agent/resource/...", "internal/..."}},
 	{"agent/extension", []string{"agent", "agent/llm", "internal/..."}},
 	{"agent/extension/...", []string{"agent/extension", "agent", "agent/llm", "internal/..."}},
 	{"agent/mcp", []string{"agent", "agent/llm", "internal/..."}},
@@ -40,6 +40,9 @@ var mayImport = []struct {
 		"agent", "agent/llm", "agent/tool", "agent/session", "agent/compact", "agent/resource", "agent/extension", "internal/...",
 	}},
 	{"agent/tui", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
+	{"agent/tui/markdown", nil},
+	{"agent/tui/live", nil},
+	{"agent/tui/editor", []string{"internal/..."}},
 	{"agent/rpc", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
 	{"agent/acp", []string{"agent", "agent/llm", "agent/harness", "internal/..."}},
 	{"agent/adapter/...", []string{"agent/adapter", "internal/..."}},
@@ -57,7 +60,7 @@ var walls = []struct {
 	{"github.com/go-git/go-git/v5", []string{"checkpoint/..."}},
 	{"github.com/creack/pty", []string{"agent/pty"}},
 	{"github.com/fsnotify/fsnotify", []string{"orchestrator/watch", "checkpoint/watch"}},
-	{"charm.land/bubbletea/v2", []string{"agent/tui", "orchestrator/dash"}},
+	{"charm.land/bubbletea/v2", []string{"agent/tui", "orchestrator/dash", "internal/rest"}},
 	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term"}},
 	{"net/http", []string{"agent/llm/...", "agent/mcp"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"agent/mcp", "cmd/internal/cli/mcp"}},
@@ -66,7 +69,7 @@ var walls = []struct {
 	{"github.com/yuin/goldmark", nil}, // the oracle of tests only: it costs a millisecond at every start
 	{"github.com/aws", []string{"agent/llm/bedrock", "agent/llm/llmtest"}},
 	{"golang.org/x/oauth2", []string{"agent/llm/vertex"}},
-	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board", "agent/adapter/custom", "agent/extension"}},
+	{"github.com/goccy/go-yaml", []string{"recipes/...", "agent/llm/scripted", "orchestrator/board", "agent/adapter/custom", "agent/resource/...", "agent/extension"}},
 }
 
 type listed struct {

@@ -10,10 +10,8 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -32,6 +30,9 @@ type applier struct {
 	root  int       // open folder
 	total int       // ops
 	bulk  bool      // many files: one sync for all, before they are renamed
+
+	begun  func() error   // waits until the worktree may be changed; new files beside their places are no change
+	synced errgroup.Group // makes the changes durable
 
 	blobs sync.Mutex // held while a blob is read: the object store takes one reader at a time
 
@@ -62,15 +63,27 @@ const (
 // errConflict says that a path is not in the state that the op starts from.
 var errConflict = errors.New("changed by another process while restoring")
 
-// apply carries out ops. A path that is not as expected is left alone and
-// becomes a conflict; any other error ends it.
-func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, error) {
-	a := &applier{store: s, now: now, total: len(ops), dirs: map[string]bool{}}
+// apply carries out ops, the first of them when begun has returned. A path
+// that is not as expected is left alone and becomes a conflict; any other error
+// ends it. The caller waits for the applier's synced, unless there was an error.
+func (s *Store) apply(ctx context.Context, now *snapshot, ops []op, begun func() error) (*applier, error) {
+	a := &applier{store: s, now: now, total: len(ops), dirs: map[string]bool{}, begun: begun}
 	var err error
 	if a.root, err = openRoot(s.repo.Root); err != nil {
 		return nil, fmt.Errorf("opening worktree: %w", err)
 	}
-	defer unix.Close(a.root)
+	if err := a.carryOut(ctx, ops); err != nil {
+		_ = unix.Close(a.root)
+		return a, err
+	}
+	a.synced.Go(func() error {
+		defer unix.Close(a.root)
+		return a.sync()
+	})
+	return a, nil
+}
+
+func (a *applier) carryOut(ctx context.Context, ops []op) error {
 	// Deletions first, the deepest first, so that folders can become files and
 	// files folders, and so that names that differ only in case do not meet.
 	var puts []op
@@ -80,7 +93,7 @@ func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, e
 			continue
 		}
 		if err := a.step(ctx, o, a.remove); err != nil {
-			return a, err
+			return err
 		}
 	}
 	slices.Reverse(puts)
@@ -91,10 +104,10 @@ func (s *Store) apply(ctx context.Context, now *snapshot, ops []op) (*applier, e
 			err = a.rename(ctx)
 		}
 		if err != nil {
-			return a, errors.Join(err, s.dropTemps(ops))
+			return errors.Join(err, a.store.dropTemps(ops))
 		}
 	}
-	return a, a.sync()
+	return nil
 }
 
 // each calls fn for all items, several at once, and returns the first error.
@@ -131,6 +144,9 @@ func (a *applier) rename(ctx context.Context) error {
 		if err := syncAll(a.root); err != nil {
 			return fmt.Errorf("syncing worktree: %w", err)
 		}
+	}
+	if err := a.begun(); err != nil {
+		return err
 	}
 	ready := a.ready
 	a.ready = nil
@@ -276,6 +292,9 @@ func (a *applier) removeEmpty(dir int, name string) error {
 
 // remove deletes a file, and the folders above it that became empty by that.
 func (a *applier) remove(_ context.Context, dir int, o op) error {
+	if err := a.begun(); err != nil {
+		return err
+	}
 	if _, err := a.expect(dir, o); err != nil {
 		return err
 	}
@@ -395,6 +414,9 @@ func (s *Store) permissions(was statKey, mode uint32) uint32 {
 }
 
 func (a *applier) chmod(dir int, name string, was statKey, mode uint32) error {
+	if err := a.begun(); err != nil {
+		return err
+	}
 	fd, err := retry(func() (int, error) { return unix.Openat(dir, name, fileFlags, 0) })
 	if err != nil {
 		return err
@@ -426,38 +448,6 @@ func (a *applier) sync() error {
 		}
 		return nil
 	})
-}
-
-// dropTemps removes what an interrupted restore left in the folders of ops.
-func (s *Store) dropTemps(ops []op) error {
-	root, err := openRoot(s.repo.Root)
-	if err != nil {
-		return fmt.Errorf("opening worktree: %w", err)
-	}
-	defer unix.Close(root)
-	seen := map[string]bool{}
-	for _, o := range ops {
-		dir := path.Dir(o.path)
-		if seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		fd, err := openDir(root, dir)
-		if err != nil {
-			continue // no such folder: nothing left in it
-		}
-		f := os.NewFile(uintptr(fd), dir)
-		list, err := f.Readdirnames(-1)
-		for _, name := range list {
-			if strings.HasPrefix(name, tempPrefix) {
-				err = errors.Join(err, unix.Unlinkat(fd, name, 0))
-			}
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
-			return fmt.Errorf("cleaning folder %s: %w", filepath.Join(s.repo.Root, dir), err)
-		}
-	}
-	return nil
 }
 
 // copyBlob writes a blob's content to w.

@@ -81,9 +81,14 @@ func FuzzCache(f *testing.F) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add([]byte(`{"version":2,"ref":"refs/muntin/r/a","undo":"1111111111111111111111111111111111111111","goal":"1111111111111111111111111111111111111111","target":"1111111111111111111111111111111111111111"}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if j, err := parseJournal(data); err == nil && checkRef(j.Ref) != nil {
+	text := `{"version":3,"ref":"refs/muntin/r/a","undo":"1111111111111111111111111111111111111111","goal":"1111111111111111111111111111111111111111","target":"1111111111111111111111111111111111111111"}`
+	f.Add([]byte(text), true)
+	f.Add([]byte(text[:20]), false)
+	f.Fuzz(func(t *testing.T, data []byte, whole bool) {
+		if whole {
+			data = append(data, journalEnd(data)...)
+		}
+		if j, err := parseJournal(data); err == nil && j != nil && checkRef(j.Ref) != nil {
 			t.Error("a bad ref was accepted")
 		}
 	})

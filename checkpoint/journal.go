@@ -1,9 +1,11 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,11 +17,16 @@ import (
 
 // journalVersion is the journal's format. A journal of another one is not
 // touched: it needs the version of muntin that wrote it.
-const journalVersion = 2
+const journalVersion = 3
 
 // A journal is on disk from before a restore's first change until after its
 // last. Each op is "this path has this content", so it can be done again; the
 // ops follow from the two commits.
+//
+// Its file is written in place, in one call, and is empty when there is no
+// restore: so it costs one wait for the disk and no new names. The line after the
+// JSON is a checksum of it. A text without that line was torn by a power loss; it stands for nothing,
+// since no file is changed before the journal is on disk.
 type journal struct {
 	Version int    `json:"version"`
 	Ref     string `json:"ref"`    // the chain
@@ -34,20 +41,39 @@ func (s *Store) journalFile() string { return filepath.Join(s.dir, "restore.json
 
 // interrupted tells whether a restore was begun and not ended.
 func (s *Store) interrupted() bool {
-	_, err := os.Lstat(s.journalFile())
-	return err == nil
+	info, err := os.Lstat(s.journalFile())
+	return err == nil && info.Size() > 0
 }
 
+// writeJournal begins a restore. The journal is durable when it returns.
 func (s *Store) writeJournal(j journal) error {
 	j.Version = journalVersion
 	data, err := json.Marshal(j)
 	if err != nil {
 		return fmt.Errorf("encoding restore journal: %w", err)
 	}
-	return durable.WriteFile(s.journalFile(), append(data, '\n'), 0o600)
+	data = append(data, journalEnd(data)...)
+	isNew := !exists(s.journalFile())
+	f, err := os.OpenFile(s.journalFile(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing restore journal: %w", err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("writing restore journal: %w", err)
+	}
+	if isNew {
+		return durable.SyncDir(s.dir)
+	}
+	return nil
 }
 
-// readJournal returns nil if there is no journal.
+// journalEnd is what follows the JSON of a journal.
+func journalEnd(data []byte) []byte {
+	return fmt.Appendf(nil, "\ncrc32c %08x\n", crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// readJournal returns nil if there is no journal, or none that was finished.
 func (s *Store) readJournal() (*journal, error) {
 	data, err := os.ReadFile(s.journalFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,13 +89,22 @@ func (s *Store) readJournal() (*journal, error) {
 	return j, nil
 }
 
+// parseJournal returns nil for a text that a power loss tore.
 func parseJournal(data []byte) (*journal, error) {
+	text, end, _ := bytes.Cut(data, []byte("\n"))
 	var j journal
-	if err := json.Unmarshal(data, &j); err != nil {
+	err := json.Unmarshal(text, &j)
+	if err == nil && j.Version != journalVersion {
+		return nil, fmt.Errorf("its version is %d, this program knows %d", j.Version, journalVersion)
+	}
+	if len(end) != len(journalEnd(nil))-1 || !bytes.HasPrefix(end, []byte("crc32c ")) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	if j.Version != journalVersion {
-		return nil, fmt.Errorf("its version is %d, this program knows %d", j.Version, journalVersion)
+	if !bytes.Equal(end, journalEnd(text)[1:]) {
+		return nil, errors.New("its checksum is another one")
 	}
 	_, undo := parseHash(j.Undo)
 	_, goal := parseHash(j.Goal)
@@ -80,11 +115,11 @@ func parseJournal(data []byte) (*journal, error) {
 	return &j, checkRef(j.Ref)
 }
 
-// dropJournal ends a restore that was finished. The removal need not be durable: a journal
-// that comes again after a power loss is known as done by the chain (see wasFinished).
+// dropJournal ends a restore that was finished. That need not be durable: a journal
+// that comes again after a power loss is known as done by the chain (see progressOf).
 func (s *Store) dropJournal() error {
-	if err := os.Remove(s.journalFile()); err != nil {
-		return fmt.Errorf("removing restore journal: %w", err)
+	if err := os.Truncate(s.journalFile(), 0); err != nil {
+		return fmt.Errorf("ending restore journal: %w", err)
 	}
 	return nil
 }
@@ -94,7 +129,10 @@ func (s *Store) takeBackJournal() error {
 	if err := s.dropJournal(); err != nil {
 		return err
 	}
-	return durable.SyncDir(s.dir)
+	if err := syncFile(s.journalFile()); err != nil {
+		return fmt.Errorf("ending restore journal: %w", err)
+	}
+	return nil
 }
 
 // commits reads the commits of the states before and after.

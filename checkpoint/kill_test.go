@@ -151,7 +151,7 @@ func (r *repo) afterKill(first Checkpoint) (*Store, Checkpoint) {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	r, _, a, b := killRepo(t)
-	for range steps(t, 8) {
+	for range steps(t, 5) {
 		killChild(t, r, "whole")
 		_, now := r.afterKill(a)
 		if now.Tree != a.Tree && now.Tree != b.Tree {
@@ -172,7 +172,7 @@ func TestKillSteps(t *testing.T) {
 	r, _, a, _ := killRepo(t)
 	index := r.git("ls-files", "-s")
 	undone := 0
-	for range steps(t, 6) {
+	for range steps(t, 4) {
 		killChild(t, r, "steps")
 		s, now := r.afterKill(a)
 		_, err := s.Undo(t.Context())

@@ -24,7 +24,7 @@ const oracleSteps = 5000
 // data: once looking everywhere, once only where a watcher saw something.
 func TestOracle(t *testing.T) {
 	t.Parallel()
-	n, rounds := steps(t, 70), 1
+	n, rounds := steps(t, 40), 1
 	if os.Getenv("MUNTIN_SOAK") != "" {
 		n, rounds = 500, oracleSteps/500
 	}

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sys/unix"
 )
 
 // Recover finishes a restore that a crash interrupted; if that cannot be
@@ -29,6 +32,13 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 	if err != nil || j == nil {
 		return nil, err
 	}
+	begun, done, err := s.progressOf(j)
+	if err != nil {
+		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
+	}
+	if !begun {
+		return nil, s.forget(j)
+	}
 	undo, made, err := s.commits(j)
 	if err != nil {
 		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
@@ -38,10 +48,6 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
 	}
 	report := &RestoreReport{Target: target.checkpoint(j.Ref), Undo: undo.checkpoint(j.Ref)}
-	done, err := s.wasFinished(j, undo)
-	if err != nil {
-		return nil, fmt.Errorf("recovering an interrupted restore: %w", err)
-	}
 	if done != nil {
 		report.Now = done.checkpoint(j.Ref)
 		return report, s.dropJournal()
@@ -50,7 +56,7 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 	if err == nil {
 		report.Protected = protected
 		report.fill(a)
-		err = s.finish(ctx, j, report, look{})
+		err = s.finish(ctx, &ending{journal: j, report: report, synced: func() error { return nil }})
 	}
 	if err == nil {
 		return report, nil
@@ -65,21 +71,48 @@ func (s *Store) recoverLocked(ctx context.Context) (*RestoreReport, error) {
 	return report, s.takeBackJournal()
 }
 
-// wasFinished returns the checkpoint at the end of the journal's restore if
-// the crash came after it was saved, however long ago.
-func (s *Store) wasFinished(j *journal, undo *record) (*record, error) {
+// progressOf tells by the chain how far the journal's restore came. It has
+// begun if the chain has the checkpoint before it, since that is put there
+// first; done is the one after it, if that was saved, however long ago.
+func (s *Store) progressOf(j *journal) (begun bool, done *record, err error) {
+	undo := plumbing.NewHash(j.Undo)
 	h, err := s.readRef(j.Ref)
-	for err == nil && !h.IsZero() && h != undo.hash {
+	for err == nil && !h.IsZero() {
+		if h == undo {
+			return true, nil, nil
+		}
 		var r *record
 		if r, err = s.record(h); err != nil {
 			break
 		}
-		if r.meta.Cause == CauseRestored && r.before == undo.hash {
-			return r, nil
+		if r.meta.Cause == CauseRestored && r.before == undo {
+			return true, r, nil
+		}
+		if r.wasCommit(undo) {
+			return true, nil, nil
 		}
 		h = r.previous
 	}
-	return nil, err
+	return false, nil, err
+}
+
+// forget ends a restore that had not begun. After a power loss new files may
+// lie beside their places already, but then what the journal names is whole.
+func (s *Store) forget(j *journal) error {
+	undo, made, err := s.commits(j)
+	if err != nil {
+		return s.dropJournal() //nolint:nilerr // it had not come as far as new files
+	}
+	start, errStart := s.odb.saved(undo)
+	aim, errAim := s.odb.saved(made)
+	if errStart == nil && errAim == nil {
+		if ops, err := s.changes(start, aim); err == nil {
+			if err := s.dropTemps(ops); err != nil {
+				return err
+			}
+		}
+	}
+	return s.dropJournal()
 }
 
 // roll brings the worktree from a mixture of two states to the second one. A
@@ -132,7 +165,10 @@ func (s *Store) roll(ctx context.Context, from, to *record) (*applier, []PathNot
 	if err := s.protect(p, made); err != nil {
 		return nil, nil, err
 	}
-	a, err := s.apply(ctx, now, p.ops)
+	a, err := s.apply(ctx, now, p.ops, func() error { return nil })
+	if err == nil {
+		err = a.synced.Wait()
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,4 +192,36 @@ func (s *Store) onDisk(o op) bool {
 		content, err = os.ReadFile(file)
 	}
 	return err == nil && plumbing.ComputeHash(plumbing.BlobObject, content) == o.new.hash
+}
+
+// dropTemps removes what an interrupted restore left in the folders of ops.
+func (s *Store) dropTemps(ops []op) error {
+	root, err := openRoot(s.repo.Root)
+	if err != nil {
+		return fmt.Errorf("opening worktree: %w", err)
+	}
+	defer unix.Close(root)
+	seen := map[string]bool{}
+	for _, o := range ops {
+		dir := path.Dir(o.path)
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		fd, err := openDir(root, dir)
+		if err != nil {
+			continue // no such folder: nothing left in it
+		}
+		f := os.NewFile(uintptr(fd), dir)
+		list, err := f.Readdirnames(-1)
+		for _, name := range list {
+			if strings.HasPrefix(name, tempPrefix) {
+				err = errors.Join(err, unix.Unlinkat(fd, name, 0))
+			}
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("cleaning folder %s: %w", filepath.Join(s.repo.Root, dir), err)
+		}
+	}
+	return nil
 }

@@ -70,10 +70,15 @@ func checkRef(name string) error {
 // readRef returns the value of a ref, zero if there is none.
 func (s *Store) readRef(name string) (plumbing.Hash, error) { return readRef(s.where.Path, name) }
 
-// moveRef moves a ref of the store.
+// moveRef moves a ref of the store, durably.
 func (s *Store) moveRef(ctx context.Context, m refMove) error {
 	m.perm = s.odb.perm
 	return moveRef(ctx, s.where.Path, m)
+}
+
+// syncRef makes the last moves of a ref of the store durable.
+func (s *Store) syncRef(name string) error {
+	return durable.SyncDir(filepath.Dir(filepath.Join(s.where.Path, name)))
 }
 
 func readRef(common, name string) (plumbing.Hash, error) {
@@ -129,10 +134,11 @@ type refMove struct {
 	old, next plumbing.Hash
 	perm      sharing
 	ready     func() error // called before the move, with the ref locked; nil: nothing to wait for
+	soon      bool         // the move need not be durable yet: the caller syncs the ref's folder
 }
 
 // moveRef sets a ref to its next value if it has the old one now, else it
-// returns errMoved. The new value is durable.
+// returns errMoved. The new value is durable, unless the move says soon.
 func moveRef(ctx context.Context, common string, m refMove) error {
 	l, err := lockRef(ctx, common, m, m.next.String()+"\n")
 	if err != nil {
@@ -157,6 +163,9 @@ func moveRef(ctx context.Context, common string, m refMove) error {
 		if err := os.Remove(file); err != nil {
 			return fmt.Errorf("moving ref: %w", err)
 		}
+	}
+	if m.soon {
+		return l.move()
 	}
 	return l.commit()
 }
@@ -199,8 +208,19 @@ func lockRef(ctx context.Context, common string, m refMove, content string) (*re
 
 // commit makes the content the ref's value, durably.
 func (l *refLock) commit() error {
+	if err := l.move(); err != nil {
+		return err
+	}
+	return durable.SyncDir(filepath.Dir(l.file))
+}
+
+// move makes the content the ref's value.
+func (l *refLock) move() error {
 	l.copied = false
-	return durable.Rename(l.file+".lock", l.file)
+	if err := os.Rename(l.file+".lock", l.file); err != nil {
+		return fmt.Errorf("moving ref: %w", err)
+	}
+	return nil
 }
 
 // unlock ends the lock. It is still there only if there was no commit. What

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"golang.org/x/sync/errgroup"
 )
 
 // A RestoreReport tells what a restore did.
@@ -158,33 +161,44 @@ func (s *Store) attempt(ctx context.Context, c *change) (RestoreReport, error) {
 	if p.goal.commit != c.target.hash {
 		first.goal = p.goal.commit
 	}
-	undo, err := s.commit(ctx, s.opts.Ref, p.now, first)
-	if err != nil {
-		return report, err
-	}
-	report.Undo = undo.checkpoint(s.opts.Ref)
 	meta := c.meta
 	meta.Cause, meta.Note = CauseRestored, c.after
-	j := journal{Ref: s.opts.Ref, Undo: undo.hash.String(), Goal: p.goal.commit.String(), Target: c.target.hash.String(), Step: c.step, Meta: meta}
-	if err := s.writeJournal(j); err != nil {
+	j := journal{Ref: s.opts.Ref, Goal: p.goal.commit.String(), Target: c.target.hash.String(), Step: c.step, Meta: meta}
+	undo, err := s.commit(ctx, saving{ref: j.Ref, snap: p.now, record: first, soon: true, beside: func(h plumbing.Hash) error {
+		// Before the chain has the commit it says that nothing was begun.
+		j.Undo = h.String()
+		return s.writeJournal(j)
+	}})
+	if err != nil {
+		if s.interrupted() {
+			err = errors.Join(err, s.dropJournal())
+		}
 		return report, err
 	}
+	report.Undo = undo.checkpoint(j.Ref)
 	return s.underJournal(ctx, &j, p, report)
 }
 
 // underJournal carries a plan out. Whatever goes wrong is taken back.
 func (s *Store) underJournal(ctx context.Context, j *journal, p *plan, report RestoreReport) (RestoreReport, error) {
-	a, err := s.apply(ctx, p.now, p.ops)
+	// New files are written while the chain's move waits for the disk, and put in their places after it.
+	var ref errgroup.Group
+	ref.Go(func() error { return s.syncRef(j.Ref) })
+	a, err := s.apply(ctx, p.now, p.ops, ref.Wait)
+	err = errors.Join(err, ref.Wait())
 	if err == nil && len(a.conflicts) > 0 {
 		report.Conflicts = a.conflicts
 		err = ErrBusy
 	}
 	if err == nil {
 		report.fill(a)
-		err = s.finish(ctx, j, &report, s.changed(p))
+		err = s.finish(ctx, &ending{journal: j, report: &report, look: s.changed(p), synced: a.synced.Wait})
 	}
 	if err == nil {
 		return report, nil
+	}
+	if a != nil {
+		err = errors.Join(err, a.synced.Wait())
 	}
 	// Not half of it: back to the state before, whatever ended the context.
 	ctx = context.WithoutCancel(ctx)
@@ -250,25 +264,33 @@ func (s *Store) repoNotes(target *record) []string {
 	return notes
 }
 
-// finish saves the state after a change and ends it. The look says where the
-// change may have changed something.
-func (s *Store) finish(ctx context.Context, j *journal, report *RestoreReport, l look) error {
+// An ending is a change that was carried out and is not saved yet.
+type ending struct {
+	journal *journal
+	report  *RestoreReport
+	look    look         // where the change may have changed something
+	synced  func() error // waits until the change is durable
+}
+
+// finish saves the state after a change and ends it.
+func (s *Store) finish(ctx context.Context, e *ending) error {
+	j := e.journal
 	undo, made, err := s.commits(j)
 	if err != nil {
 		return err
 	}
-	snap, err := s.take(ctx, l)
+	snap, err := s.take(ctx, e.look)
 	if err != nil {
 		return err
 	}
-	if err := s.verify(snap, undo, made, report); err != nil {
+	if err := s.verify(snap, undo, made, e.report); err != nil {
 		return err
 	}
-	now, err := s.commit(ctx, j.Ref, snap, j.record())
+	now, err := s.commit(ctx, saving{ref: j.Ref, snap: snap, record: j.record(), beside: func(plumbing.Hash) error { return e.synced() }})
 	if err != nil {
 		return err
 	}
-	report.Now = now.checkpoint(j.Ref)
+	e.report.Now = now.checkpoint(j.Ref)
 	return s.dropJournal()
 }
 

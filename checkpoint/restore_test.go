@@ -248,10 +248,13 @@ func TestRecover(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	for _, name := range []string{"extra", tempPrefix + "1-1", ".git/muntin/restore.json"} {
+	for _, name := range []string{"extra", tempPrefix + "1-1"} {
 		if _, err := os.Lstat(r.path(name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is still there", name)
 		}
+	}
+	if s.interrupted() {
+		t.Error("the journal is still there")
 	}
 	latest, err := s.Find(t.Context(), "latest")
 	if err != nil || latest.Cause != CauseRestored || latest.Before != undo.Commit || latest.Restored != target.Commit {
@@ -260,9 +263,45 @@ func TestRecover(t *testing.T) {
 	if rep, err := s.Recover(t.Context()); err != nil || rep != nil {
 		t.Errorf("a second recovery did something: %v, %v", rep, err)
 	}
-	must(r, os.WriteFile(s.journalFile(), []byte("{broken"), 0o600))
-	if _, _, err := s.Save(t.Context(), Meta{}); err == nil || r.read(".git/muntin/restore.json") != "{broken" {
-		t.Errorf("a broken journal must stop changes and stay: %v", err)
+}
+
+// TestOddJournals: what a power loss leaves of a journal stands for nothing;
+// one that is whole and not understood stops every change.
+func TestOddJournals(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.write("a", "old")
+	s := r.open(Options{})
+	target, _ := r.save(s, Meta{})
+	r.write("a", "new")
+	undo, _ := r.save(s, Meta{Cause: CauseUndo})
+	j := journal{Ref: s.Ref(), Undo: undo.Commit, Goal: target.Commit, Target: target.Commit, Meta: Meta{Cause: CauseRestored}}
+	must(r, s.writeJournal(j))
+	whole := r.read(".git/muntin/restore.json")
+	for n := range len(whole) {
+		must(r, os.WriteFile(s.journalFile(), []byte(whole[:n]), 0o600))
+		if j, err := s.readJournal(); j != nil || err != nil {
+			t.Fatalf("%d bytes of %q: %+v, %v", n, whole, j, err)
+		}
+	}
+	for _, text := range []string{"\x00\x00\x00", "{broken"} {
+		must(r, os.WriteFile(s.journalFile(), []byte(text), 0o600))
+		if _, _, err := s.Save(t.Context(), Meta{}); err != nil || r.read("a") != "new" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{strings.Replace(whole, `"version":3`, `"version":2`, 1), strings.Replace(whole, target.Commit, undo.Commit, 1), `{"version":2}`} {
+		must(r, os.WriteFile(s.journalFile(), []byte(text), 0o600))
+		if _, _, err := s.Save(t.Context(), Meta{}); err == nil || r.read(".git/muntin/restore.json") != text {
+			t.Errorf("%q must stop changes and stay: %v", text, err)
+		}
+	}
+	// The crash came before the chain had the state before, so nothing was changed yet.
+	j.Undo = strings.Repeat("12", 20)
+	must(r, s.writeJournal(j))
+	s.opts.Recovered = func(rep RestoreReport) { t.Errorf("%+v", rep) }
+	if _, _, err := s.Save(t.Context(), Meta{}); err != nil || r.read("a") != "new" || s.interrupted() {
+		t.Errorf("a restore that was not begun: %v, a is %q", err, r.read("a"))
 	}
 }
 

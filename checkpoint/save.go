@@ -35,7 +35,7 @@ func (s *Store) Save(ctx context.Context, m Meta) (Checkpoint, Report, error) {
 	if err != nil {
 		return Checkpoint{}, Report{}, fmt.Errorf("saving checkpoint of %s: %w", s.repo.Root, err)
 	}
-	r, err := s.commit(ctx, s.opts.Ref, snap, record{meta: m})
+	r, err := s.commit(ctx, saving{ref: s.opts.Ref, snap: snap, record: record{meta: m}})
 	if err != nil {
 		return Checkpoint{}, Report{}, fmt.Errorf("saving checkpoint of %s: %w", s.repo.Root, err)
 	}
@@ -62,10 +62,22 @@ func (s *Store) Worktree(ctx context.Context) (Checkpoint, error) {
 	return Checkpoint{Tree: snap.tree.String(), Ref: s.opts.Ref, Time: s.opts.Now().UTC().Truncate(time.Second)}, nil
 }
 
-// commit puts a snapshot at the head of the chain ref. Of r, the caller sets
-// meta, restored and before.
-func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record) (_ *record, err error) {
+// A saving is a snapshot on its way to the head of a chain.
+type saving struct {
+	ref    string
+	snap   *snapshot
+	record record // the caller sets meta, restored, before, step and goal
+
+	// beside is called with the new commit's hash while its objects are made
+	// durable; the ref moves when it has returned. nil: nothing to do.
+	beside func(plumbing.Hash) error
+	soon   bool // the caller makes the move durable, by syncRef
+}
+
+// commit puts a snapshot at the head of its chain.
+func (s *Store) commit(ctx context.Context, c saving) (_ *record, err error) {
 	defer func() { err = errors.Join(err, s.odb.settle()) }()
+	r, snap := c.record, c.snap
 	r.tree, r.time = snap.tree, s.opts.Now().UTC().Truncate(time.Second)
 	if r.time.Unix() < 0 { // git has no dates before 1970
 		r.time = time.Unix(0, 0).UTC()
@@ -77,7 +89,7 @@ func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record
 		return nil, err
 	}
 	for range moveTries {
-		err = s.append(ctx, ref, &r)
+		err = s.append(ctx, &c, &r)
 		if !errors.Is(err, errMoved) {
 			break
 		}
@@ -85,7 +97,7 @@ func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record
 	if err != nil {
 		return nil, err
 	}
-	snap.commit, snap.ref = r.hash, ref
+	snap.commit, snap.ref = r.hash, c.ref
 	// All the next process would have to do again that this one did.
 	worth := s.last == nil || snap.hashed >= rehashed || s.last.index == nil && s.last.basis != snap.basis
 	s.last = snap
@@ -96,9 +108,9 @@ func (s *Store) commit(ctx context.Context, ref string, snap *snapshot, r record
 	return &r, nil
 }
 
-// append makes r the next commit of the chain ref.
-func (s *Store) append(ctx context.Context, ref string, r *record) error {
-	old, err := s.readRef(ref)
+// append makes r the next commit of the chain.
+func (s *Store) append(ctx context.Context, c *saving, r *record) error {
+	old, err := s.readRef(c.ref)
 	if err != nil {
 		return err
 	}
@@ -128,7 +140,10 @@ func (s *Store) append(ctx context.Context, ref string, r *record) error {
 	// The ref is locked, and its new value synced, while the objects are; it moves when they are on disk.
 	var objects errgroup.Group
 	objects.Go(s.odb.sync)
-	err = s.moveRef(ctx, refMove{name: ref, old: old, next: r.hash, ready: objects.Wait})
+	if c.beside != nil {
+		objects.Go(func() error { return c.beside(r.hash) })
+	}
+	err = s.moveRef(ctx, refMove{name: c.ref, old: old, next: r.hash, ready: objects.Wait, soon: c.soon})
 	if syncErr := objects.Wait(); syncErr != nil {
 		return syncErr
 	}

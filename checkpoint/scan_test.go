@@ -309,7 +309,7 @@ func TestMemoryOfASnapshot(t *testing.T) {
 		t.Skip("makes many files")
 	}
 	r := newRepo(t)
-	const files = 5000
+	const files = 2500
 	for i := range files {
 		r.write(benchName(i), "x")
 	}

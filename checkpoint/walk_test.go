@@ -59,7 +59,7 @@ func TestRandomWalk(t *testing.T) {
 			}
 			w.git("config", "filter.up.clean", "tr a-z A-Z")
 			s := w.open(Options{CacheDir: t.TempDir()})
-			for i := range steps(t, 30) {
+			for i := range steps(t, 20) {
 				for range 1 + w.rand.IntN(4) {
 					w.change()
 				}

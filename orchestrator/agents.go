@@ -17,11 +17,29 @@ func (r *step) agent(name string, e pty.Event) {
 	if e.Turn > 0 {
 		a.Turn = e.Turn
 	}
+	r.alive(&a, e)
+	r.seen(&a, e)
+	r.state.Agents[name] = a
+	switch {
+	case e.Kind == pty.EventReady:
+		r.back(a)
+	case e.Kind == pty.EventMessage && e.Message != nil:
+		r.message(a, *e.Message)
+	case e.Kind == pty.EventTurnEnd && e.TurnEnd != nil:
+		r.turnEnd(a, *e.TurnEnd)
+	case e.Kind == pty.EventExit:
+		r.exited(a, e.Exit)
+	}
+}
+
+// seen notes what an event says of the agent itself.
+func (r *step) seen(a *Agent, e pty.Event) {
 	set := func(state pty.AgentState) {
 		a.State, a.Since, a.Doing = state, e.Time, ""
 	}
 	switch e.Kind {
 	case pty.EventStart:
+		a.started()
 		set(pty.AgentStarting)
 		a.Note = ""
 	case pty.EventReady:
@@ -29,47 +47,60 @@ func (r *step) agent(name string, e pty.Event) {
 		if e.Ready != nil {
 			a.Source = string(e.Ready.Source)
 		}
-		r.tell(Fact{Agent: name, Good: true, Text: name + " is ready"})
+		r.tell(Fact{Agent: a.Name, Good: true, Text: a.Name + " is ready"})
 	case pty.EventTurnStart:
 		set(pty.AgentWorking)
+		r.began(*a)
 	case pty.EventTool:
 		if e.Tool != nil {
 			a.Doing = e.Tool.Name + " " + e.Tool.Summary
 		}
 	case pty.EventCheckpoint:
+		changed := e.Checkpoint != nil && (a.Checkpoint == nil || a.Checkpoint.Tree != e.Checkpoint.Tree)
 		a.Checkpoint = e.Checkpoint
+		if changed && a.Isolated {
+			r.look()
+		}
 	case pty.EventCheckpointFailed:
 		a.Note = "checkpoint failed: " + e.Error
-		r.tell(Fact{Agent: name, Bad: true, Text: name + ": " + a.Note})
+		r.tell(Fact{Agent: a.Name, Bad: true, Text: a.Name + ": " + a.Note})
+	case pty.EventWaiting:
+		if e.Waiting != nil {
+			r.asks(a, *e.Waiting)
+		}
+	case pty.EventLimit:
+		if e.Limit != nil {
+			r.limited(a, *e.Limit)
+		}
 	case pty.EventTurnEnd:
 		set(pty.AgentIdle)
-		r.state.Agents[name] = a
-		if e.TurnEnd != nil {
-			r.turnEnd(a, *e.TurnEnd)
+		if e.TurnEnd != nil && e.TurnEnd.Reason == pty.TurnExited {
+			set(pty.AgentExited) // its exit event comes next
 		}
-		return
 	case pty.EventExit:
 		set(pty.AgentExited)
-		r.state.Agents[name] = a
-		r.exited(a, e.Exit)
-		return
 	}
-	r.state.Agents[name] = a
 }
 
 func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 	if a.Role == recipes.RolePlanner && end.Reason == pty.TurnDone {
 		r.planned(a)
 	}
-	if end.Usage != nil {
-		a.Tokens += end.Usage.Input + end.Usage.Output + end.Usage.CacheRead + end.Usage.CacheWrite
-		r.state.Agents[a.Name] = a
+	paused := a.Pause.on()
+	a.account(end)
+	if end.Reason == pty.TurnDone && !paused {
+		a.wentWell()
 	}
+	r.state.Agents[a.Name] = a
 	w, ok := r.state.Work[a.Task]
 	if !ok || end.Task != w.Task || (w.Stage != StageWorking && w.Stage != StagePrompting) {
 		return
 	}
 	switch {
+	case end.Reason == pty.TurnExited && !a.Restart.Gone && a.Restart.Policy != RestartNever:
+		r.rest(w, pty.KindPrompt, r.goOnText(w, endedText))
+	case paused && end.Reason != pty.TurnAborted:
+		r.rest(w, pty.KindPrompt, r.goOnText(w, limitText))
 	case end.Reason == pty.TurnAborted:
 		r.mark(w, TaskWaiting, "the turn was aborted by a person")
 	case end.Reason != pty.TurnDone:
@@ -93,27 +124,35 @@ func (r *step) exited(a Agent, exit *pty.ExitInfo) {
 			a.Note = "its process was ended by " + exit.Signal
 		}
 	}
-	r.gone(a)
+	r.ended(a, exit != nil && exit.Code == 0 && exit.Signal == "")
 }
 
 // lost takes the end of an agent's supervisor that wrote none down. What the
 // agent did last is not known.
 func (r *step) lost(name string) {
 	a, ok := r.state.Agents[name]
-	if !ok || a.State == pty.AgentExited || a.State == pty.AgentUnknown {
-		return
+	if !ok || a.Restart.Gone || a.Restart.Key != "" || !a.Restart.At.IsZero() {
+		return // its end is known
 	}
 	a.State, a.Since, a.Doing = pty.AgentUnknown, r.now, ""
 	a.Note = "its supervisor is gone"
-	r.gone(a)
+	r.ended(a, false)
 }
 
 // gone gives the task of an agent that is no more back to the board.
 func (r *step) gone(a Agent) {
+	a.Restart.Gone = true
 	r.state.Agents[a.Name] = a
 	r.tell(Fact{Agent: a.Name, Bad: true, Text: a.Name + ": " + a.Note})
 	w, ok := r.state.Work[a.Task]
-	if ok && (w.Stage == StageWorking || w.Stage == StagePrompting || w.Stage == StagePreparing) {
+	if !ok {
+		return
+	}
+	switch w.Stage {
+	case StageWorking, StagePrompting, StagePreparing, StageResting:
+		if w.Stage == StagePrompting || w.Filed {
+			r.emit(Effect{Kind: EffectRecall, Agent: a.Name, Task: w.Task})
+		}
 		r.mark(w, TaskOpen, "")
 	}
 }

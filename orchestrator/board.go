@@ -126,7 +126,8 @@ func (b *BoardReader) claim(ctx context.Context, task, agent string) (Input, err
 }
 
 // mark writes what became of a task. A task that goes back to the board loses
-// the agent's name; one that a person settled meanwhile stays as it is.
+// the agent's name; one that a person settled meanwhile stays as it is, and so
+// does one that waits for a person by somebody else's hand.
 func (b *BoardReader) mark(ctx context.Context, e Effect) (Input, error) {
 	who := e.Agent
 	if e.State == TaskActive {
@@ -134,10 +135,11 @@ func (b *BoardReader) mark(ctx context.Context, e Effect) (Input, error) {
 	}
 	return b.edit(ctx, who, func(brd *board.Board) error {
 		t, ok := brd.Task(e.Task)
-		if e.State == TaskActive && ok && t.State == board.Done { // an agent's tick is put back
+		if e.State == TaskActive && !e.Held && ok && t.State == board.Done { // an agent's tick is put back
 			return brd.SetState(e.Task, board.Claimed)
 		}
-		if !ok || t.State != board.Claimed {
+		ours := ok && e.Held && t.State == board.Waiting && slices.Contains(t.Assignees, e.Agent)
+		if !ok || t.State != board.Claimed && !ours {
 			return nil
 		}
 		err := errors.Join(brd.SetState(e.Task, boardState(e.State)), brd.SetReason(e.Task, e.Why))
@@ -157,7 +159,7 @@ func tasksOf(brd *board.Board) []Task {
 		children := len(brd.Children(t)) > 0
 		list = append(list, Task{
 			ID: t.ID, Text: t.Text, Body: t.Body, State: taskState(brd.Effective(t)),
-			Names: t.Assignees, After: t.After, Check: t.Check, Priority: t.Priority,
+			Names: t.Assignees, After: t.After, Check: t.Check, Priority: t.Priority, Claim: t.Claim,
 			Group:  children && t.Body == "",
 			Ready:  brd.IsReady(t) && (!children || t.Body != ""),
 			Reason: t.Reason,

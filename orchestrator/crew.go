@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"muntin/agent/pty"
 	"muntin/internal/proc"
 	"muntin/internal/state"
 	"muntin/orchestrator/board"
@@ -19,6 +18,7 @@ type Member struct {
 	Dir      state.AgentDir
 	WorkDir  string
 	Worktree *worktree.Worktree // nil unless it has one of its own
+	Env      []string           // of its checks, beside that of all
 }
 
 // maxKept is how much of a check's output is kept in the journal, in bytes.
@@ -30,8 +30,10 @@ type CrewOptions struct {
 	Plan    PlanFile
 	Git     *worktree.Manager
 	Members map[string]Member
+	Starter Starter // may be nil: agents that end stay so
 	Run     string
 	Branch  string // the integration branch
+	Style   worktree.Style
 	Env     []string
 	Timeout time.Duration // of a check
 	Checks  int           // how many may run at once
@@ -44,6 +46,7 @@ type Crew struct {
 	CrewOptions
 	merging  sync.Mutex    // one merge at a time
 	checking chan struct{} // bounds checks at work
+	radar    radar
 }
 
 // NewCrew makes a crew.
@@ -64,13 +67,19 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 	case EffectPrepare:
 		err = c.prepare(ctx, e)
 	case EffectSend:
-		res.State, err = c.send(ctx, e)
+		res, err = c.send(ctx, e)
+	case EffectRecall:
+		err = c.recall(ctx, e)
+	case EffectRestart:
+		err = c.restart(ctx, e)
 	case EffectCheck:
 		res.Output, err = c.check(ctx, c.Members[e.Agent].WorkDir, e)
 	case EffectMerge:
 		res, err = c.merge(ctx, e)
 	case EffectRunCheck:
 		res, err = c.runCheck(ctx, e)
+	case EffectOverlap:
+		res.Overlaps, err = c.overlap(ctx)
 	case EffectApprove:
 		err = c.Plan.SetStatus(ctx, board.PlanApproved)
 	default:
@@ -84,37 +93,6 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 	return in
 }
 
-// prepare brings an idle agent's worktree to what has been merged so far. A
-// conflict is no error: the agent meets it when its own work is merged.
-func (c *Crew) prepare(ctx context.Context, e Effect) error {
-	m := c.Members[e.Agent]
-	if m.Worktree == nil {
-		return nil
-	}
-	_, err := c.Git.Update(ctx, *m.Worktree, c.Branch)
-	return err
-}
-
-// send delivers a message and waits until the agent took it. Messages that
-// need no answer (a steer into a turn that has just ended) count as sent when
-// they are queued.
-func (c *Crew) send(ctx context.Context, e Effect) (string, error) {
-	until := pty.StateAccepted
-	if e.Msg == pty.KindAbort || e.Msg == pty.KindSteer {
-		until = pty.StateQueued
-	}
-	m := pty.Message{ID: e.ID, Kind: e.Msg, Text: e.Text, From: "orchestrator", Task: e.Task, Time: c.Now()}
-	info, err := pty.Deliver(ctx, c.Members[e.Agent].Dir, pty.Delivery{Message: m, Until: until})
-	switch {
-	case err != nil:
-	case info.State == pty.StateFailed:
-		err = errors.New(info.Why)
-	case !info.State.Reached(until):
-		err = fmt.Errorf("%w: the message waits in its inbox", pty.ErrNotRunning)
-	}
-	return string(info.State), err
-}
-
 // check runs a command that a person wrote, on the board or in the recipe, as
 // the shell line that it is. Nothing else is put into it.
 func (c *Crew) check(ctx context.Context, dir string, e Effect) (string, error) {
@@ -124,40 +102,14 @@ func (c *Crew) check(ctx context.Context, dir string, e Effect) (string, error) 
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	env := append(append([]string{}, c.Env...), "MUNTIN_RUN="+c.Run, "MUNTIN_TASK="+e.Task, "MUNTIN_AGENT="+e.Agent)
-	res, err := proc.Run(ctx, proc.Spec{
-		Argv: []string{"sh", "-c", e.Text}, Dir: dir, Env: env,
-		Merge: true, Keep: maxKept + 1, Timeout: c.Timeout, Reap: true, // one byte more tells that something is cut
-	})
+	env := append(append(append([]string{}, c.Env...), c.Members[e.Agent].Env...), "MUNTIN_RUN="+c.Run, "MUNTIN_TASK="+e.Task, "MUNTIN_AGENT="+e.Agent)
+	// One byte more tells that something is cut.
+	res, err := proc.Shell(ctx, e.Text, proc.Spec{Dir: dir, Env: env, Keep: maxKept + 1, Timeout: c.Timeout})
 	var exit *proc.ExitError
 	if errors.As(err, &exit) {
 		err = errors.New(exit.Result.Ending())
 	}
 	return tailOf(string(res.Stdout), maxKept), err
-}
-
-// merge commits the tree that was checked on the agent's branch and merges
-// that into the run's.
-func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
-	m := c.Members[e.Agent]
-	if m.Worktree == nil {
-		return Result{}, nil
-	}
-	c.merging.Lock()
-	defer c.merging.Unlock()
-	message := fmt.Sprintf("%s\n\nMuntin-Run: %s\nMuntin-Agent: %s\nMuntin-Task: %s\n", e.Text, c.Run, e.Agent, e.Task)
-	if _, err := c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: message}); err != nil {
-		return Result{}, err
-	}
-	merged, err := c.Git.Merge(ctx, c.Branch, m.Worktree.Branch, "Merge "+message)
-	if err != nil {
-		return Result{}, err
-	}
-	res := Result{Commit: merged.Commit}
-	for _, conflict := range merged.Conflicts {
-		res.Conflicts = append(res.Conflicts, conflict.Path)
-	}
-	return res, nil
 }
 
 // runCheck runs the run's check on a fresh copy of the merged result.

@@ -15,12 +15,14 @@ import (
 	"muntin/recipes"
 )
 
-// A DiscardRequest names a run that never came up.
+// A DiscardRequest names a run that has ended, or never came up.
 type DiscardRequest struct {
 	Repo state.Repo
 	Dir  state.RepoDir // of Repo
 	Run  Run
 	Now  func() time.Time
+
+	Environ []string // of the recipe's teardown
 }
 
 // Discard removes what Up made for a run that never came up: its worktrees,
@@ -28,15 +30,10 @@ type DiscardRequest struct {
 // Its processes must have ended.
 func Discard(ctx context.Context, d DiscardRequest) error {
 	run := d.Run
-	recipe, err := run.Recipe()
+	made, err := d.made(ctx)
 	if err != nil {
 		return err
 	}
-	git, err := OpenGit(ctx, d.Repo, d.Dir, d.Now)
-	if err != nil {
-		return err
-	}
-	made := made{git: git, repo: d.Repo, dir: d.Dir, info: run.Info, agents: recipe.Agents}
 	if err := made.clear(ctx); err != nil {
 		return fmt.Errorf("clearing away run %s: %w", run.Name, err)
 	}
@@ -45,11 +42,13 @@ func Discard(ctx context.Context, d DiscardRequest) error {
 
 // made is what a run that is being brought up has in git.
 type made struct {
-	git    *worktree.Manager
-	repo   state.Repo
-	dir    state.RepoDir
-	info   Info
-	agents []recipes.Agent
+	git     *worktree.Manager
+	repo    state.Repo
+	dir     state.RepoDir
+	info    Info
+	recipe  *recipes.Recipe // resolved
+	environ []string        // of its setup and teardown
+	fresh   bool            // no agent has worked in it
 }
 
 // worktrees are the folders of the run's worktrees, without doubles: agents may
@@ -57,7 +56,7 @@ type made struct {
 func (m made) worktrees() []string {
 	var paths []string
 	run := m.dir.Run(m.info.Name)
-	for _, a := range m.agents {
+	for _, a := range m.recipe.Agents {
 		path := WorkDir(run, m.repo.Root, a)
 		if a.Isolation != recipes.IsolationNone && !slices.Contains(paths, path) {
 			paths = append(paths, path)
@@ -76,17 +75,22 @@ func (m made) branch(path string) string {
 func (m made) clear(ctx context.Context) error {
 	var errs []error
 	for _, path := range m.worktrees() {
-		_, err := m.git.Remove(ctx, worktree.RemoveRequest{Path: path, Branch: m.branch(path), Unused: true})
+		teardown, err := m.commands(path, m.recipe.Worktree.Teardown)
+		errs = append(errs, err)
+		_, err = m.git.Remove(ctx, worktree.RemoveRequest{
+			Path: path, Branch: m.branch(path), Unused: true, Fresh: m.fresh, Teardown: teardown,
+		})
 		if !errors.Is(err, worktree.ErrMissing) {
 			errs = append(errs, err)
 		}
 	}
-	for _, a := range m.agents {
+	for _, a := range m.recipe.Agents {
 		err := checkpoint.Drop(ctx, m.repo.Root, CheckpointRef(m.info.Name, a.Name))
 		if !errors.Is(err, checkpoint.ErrNotFound) {
 			errs = append(errs, err)
 		}
 	}
 	_ = os.Remove(m.dir.Worktrees(m.info.Name)) // stays if something is in it
-	return errors.Join(append(errs, m.git.DeleteBranch(ctx, m.info.Branch, m.info.Base))...)
+	return errors.Join(append(errs, m.returnPorts(ctx),
+		m.git.DeleteBranch(ctx, m.info.Branch, m.info.Base), m.git.DropStart(ctx, m.info.Name))...)
 }

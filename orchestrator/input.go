@@ -5,6 +5,7 @@ import (
 
 	"muntin/agent/pty"
 	"muntin/orchestrator/board"
+	"muntin/orchestrator/worktree"
 )
 
 // An InputKind names what happened.
@@ -17,6 +18,8 @@ const (
 	InputResult InputKind = "result" // an effect came to its end
 	InputLost   InputKind = "lost"   // an agent's supervisor has gone without a word
 	InputPlan   InputKind = "plan"   // the plan was read
+	InputTime   InputKind = "time"   // it is as late as State.Wake
+	InputAsked  InputKind = "asked"  // a person asked for something
 )
 
 // An Input is one thing that happened. All inputs of a run are in its journal.
@@ -32,6 +35,9 @@ type Input struct {
 	Result *Result `json:"result,omitempty"`
 
 	Plan *Plan `json:"plan,omitempty"`
+
+	Heard   map[string]time.Time `json:"heard,omitempty"` // time: when agents gave their last sign of life
+	Request *Request             `json:"request,omitempty"`
 }
 
 // A Plan is a reading of PLAN.md.
@@ -49,6 +55,11 @@ type Result struct {
 	Commit    string   `json:"commit,omitempty"`
 	Conflicts []string `json:"conflicts,omitempty"`
 	State     string   `json:"state,omitempty"` // of a message
+	Gone      bool     `json:"gone,omitempty"`  // the agent that was to have it has ended
+
+	Clashes  []worktree.Conflict `json:"clashes,omitempty"`  // merge: both sides of the conflicts
+	Also     []Also              `json:"also,omitempty"`     // merge: who else changed what it changed
+	Overlaps []Overlap           `json:"overlaps,omitempty"` // overlap: all there are now
 }
 
 // An EffectKind names something to be done.
@@ -63,7 +74,10 @@ const (
 	EffectMerge    EffectKind = "merge"     // commit the checked tree and merge it
 	EffectMark     EffectKind = "mark"      // write a task's state on the board
 	EffectRunCheck EffectKind = "run-check" // run the run's check on the merged result
+	EffectOverlap  EffectKind = "overlap"   // look for coming conflicts
 	EffectApprove  EffectKind = "approve"   // write on the plan that it is approved
+	EffectRestart  EffectKind = "restart"   // start the agent's supervisor again, in its pane
+	EffectRecall   EffectKind = "recall"    // take back messages about the task that wait for the agent
 )
 
 // An Effect is one thing to be done. Carrying it out twice does no harm. Key
@@ -78,6 +92,9 @@ type Effect struct {
 	Text  string          `json:"text,omitempty"`    // send: the message; check, run-check: the command; merge: the subject
 	Msg   pty.MessageKind `json:"message,omitempty"` // send
 	Tree  string          `json:"tree,omitempty"`    // merge
+	Base  string          `json:"base,omitempty"`    // merge: only what changed since this tree; empty: all
+	Paths []string        `json:"paths,omitempty"`   // merge: only in these paths, with Base; none: all
 	State TaskState       `json:"state,omitempty"`   // mark
 	Why   string          `json:"why,omitempty"`     // mark: the reason
+	Held  bool            `json:"held,omitempty"`    // mark: we may have set it to waiting ourselves
 }

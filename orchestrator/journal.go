@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"muntin/internal/durable"
@@ -10,13 +11,15 @@ import (
 )
 
 // An Entry is one line of journal.jsonl: an input, an effect that is about to
-// be carried out, or a new phase of the run.
+// be carried out, or where the run stands from here on.
 type Entry struct {
 	Seq    int64     `json:"seq"`
 	Time   time.Time `json:"time"`
 	Input  *Input    `json:"input,omitempty"`
 	Effect *Effect   `json:"effect,omitempty"`
 	Phase  Phase     `json:"phase,omitempty"`
+
+	Troubles map[string]Trouble `json:"troubles,omitempty"` // with Phase: what keeps agents, by name
 }
 
 // A Journal is the durable memory of a run. It has one writer.
@@ -85,8 +88,9 @@ func (j *Journal) step(in Input, before, after State, effects []Effect) ([]Effec
 	if err != nil {
 		return nil, err
 	}
-	if after.Phase != before.Phase {
-		if err := j.append(Entry{Phase: after.Phase}); err != nil {
+	troubles := after.Troubles()
+	if after.Phase != before.Phase || !maps.Equal(troubles, before.Troubles()) {
+		if err := j.append(Entry{Phase: after.Phase, Troubles: troubles}); err != nil {
 			return nil, err
 		}
 	}
@@ -115,11 +119,19 @@ func (j *Journal) append(e Entry) error {
 // wants tells whether the result of an effect still matters: the task's work
 // waits for it, or it speaks to an agent or the board, which must not miss it.
 func (s State) wants(e Effect) bool {
-	if e.Kind == EffectSend || e.Kind == EffectMark {
+	switch e.Kind {
+	case EffectSend, EffectMark, EffectRecall:
 		return true
-	}
-	if e.Kind == EffectRunCheck {
+	case EffectRunCheck:
 		return s.RunCheck.Key == e.Key
+	case EffectApprove:
+		return s.Approve == e.Key
+	case EffectRestart:
+		return s.Agents[e.Agent].Restart.Key == e.Key
+	case EffectClaim, EffectPrepare, EffectCheck, EffectMerge:
+	}
+	if e.Kind == EffectOverlap {
+		return s.Radar.Key == e.Key
 	}
 	w, ok := s.Work[e.Task]
 	return ok && w.Key == e.Key

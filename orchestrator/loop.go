@@ -58,11 +58,16 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 		start(pending)
 		l.show()
+		alarm := time.NewTimer(time.Hour)
+		defer alarm.Stop()
 		for {
+			l.arm(alarm)
 			var in Input
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
+			case <-alarm.C:
+				in = l.time()
 			case in = <-l.Inputs:
 			case in = <-results:
 			}
@@ -77,6 +82,25 @@ func (l *Loop) Run(ctx context.Context) error {
 		return fmt.Errorf("orchestrating: %w", err)
 	}
 	return nil
+}
+
+// arm sets the loop's one timer to when the state wants to be told the time.
+func (l *Loop) arm(alarm *time.Timer) {
+	if l.State.Wake.IsZero() {
+		alarm.Stop()
+		return
+	}
+	alarm.Reset(l.State.Wake.Sub(l.Now()))
+}
+
+// time is the input that tells the time. A clock that was put back does not
+// make it less than what was waited for.
+func (l *Loop) time() Input {
+	now := l.Now()
+	if now.Before(l.State.Wake) {
+		now = l.State.Wake
+	}
+	return Input{Kind: InputTime, Time: now, Heard: l.State.heard()}
 }
 
 // step takes one input. Inputs that change nothing but what is shown are not
@@ -98,11 +122,19 @@ func (l *Loop) step(in Input) ([]Effect, error) {
 	return effects, nil
 }
 
+// worthKeeping tells whether an input changes what will be decided.
 func (l *Loop) worthKeeping(in Input, effects []Effect) bool {
 	if in.Kind != InputAgent || in.Event == nil || len(effects) > 0 {
 		return true
 	}
-	return in.Event.Kind != pty.EventTool && in.Event.Kind != pty.EventMessage
+	switch in.Event.Kind {
+	case pty.EventTool:
+		return l.State.Agents[in.Agent].marked()
+	case pty.EventMessage:
+		return in.Event.Message != nil && in.Event.Message.State == pty.StateFailed
+	default:
+		return true
+	}
 }
 
 func (l *Loop) show() {

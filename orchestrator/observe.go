@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"muntin/agent/pty"
@@ -90,8 +92,21 @@ func WaitReady(ctx context.Context, run Run) error {
 	if err != nil {
 		return err
 	}
-	waiting, paths := map[string]bool{}, map[string]string{}
+	from := map[string]int64{}
 	for _, name := range names {
+		from[name] = 0
+	}
+	return waitReady(ctx, run, from)
+}
+
+// waitReady is WaitReady for some agents, by what their logs tell from the byte
+// offsets on.
+func waitReady(ctx context.Context, run Run, from map[string]int64) error {
+	if len(from) == 0 {
+		return nil
+	}
+	waiting, paths := map[string]bool{}, map[string]string{}
+	for name := range from {
 		waiting[name] = true
 		paths[run.Dir.Agent(name).Events()] = name
 	}
@@ -121,8 +136,8 @@ func WaitReady(ctx context.Context, run Run) error {
 		return err
 	}
 	defer tail.Close()
-	for path := range paths {
-		if err := tail.Add(path, 0); err != nil {
+	for path, name := range paths {
+		if err := tail.Add(path, from[name]); err != nil {
 			return err
 		}
 	}
@@ -133,12 +148,7 @@ func WaitReady(ctx context.Context, run Run) error {
 	case err != nil:
 		return err
 	}
-	left := []string{}
-	for _, name := range names {
-		if waiting[name] {
-			left = append(left, name)
-		}
-	}
+	left := slices.Sorted(maps.Keys(waiting))
 	return fmt.Errorf("agents of run %s are not ready: %s: %w", run.Name, strings.Join(left, ", "), context.Cause(ctx))
 }
 
@@ -163,16 +173,22 @@ func endedEarly(run Run, agent string, exit *pty.ExitInfo) error {
 	return e
 }
 
-// LastPhase is the phase that stands last in a run's journal.
-func LastPhase(dir state.RunDir) Phase {
+// A Standing is where a run stands, by its journal.
+type Standing struct {
+	Phase    Phase
+	Troubles map[string]Trouble // what keeps agents, by name
+}
+
+// LastStanding is where a run stands by the end of its journal.
+func LastStanding(dir state.RunDir) Standing {
 	path := dir.Journal()
-	phase := PhaseStarting
+	last := Standing{Phase: PhaseStarting}
 	read := func(from int64) bool {
 		found := false
 		_, _ = durable.Lines(path, from, func(line []byte, _ int64) error {
 			var e Entry
 			if json.Unmarshal(line, &e) == nil && e.Phase != "" {
-				phase, found = e.Phase, true
+				last, found = Standing{Phase: e.Phase, Troubles: e.Troubles}, true
 			}
 			return nil
 		})
@@ -180,8 +196,8 @@ func LastPhase(dir state.RunDir) Phase {
 	}
 	const end = 128 << 10
 	if info, err := os.Stat(path); err == nil && info.Size() > end && read(info.Size()-end) {
-		return phase
+		return last
 	}
 	read(0)
-	return phase
+	return last
 }

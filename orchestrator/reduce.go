@@ -26,6 +26,12 @@ func Reduce(s State, in Input) (State, []Effect) {
 		if in.Plan != nil {
 			r.plan(*in.Plan)
 		}
+	case InputTime:
+		r.due(in.Heard)
+	case InputAsked:
+		if in.Request != nil {
+			r.asked(*in.Request)
+		}
 	case InputResult:
 		if in.Tasks != nil {
 			r.board(in.Rev, in.Tasks)
@@ -34,8 +40,11 @@ func Reduce(s State, in Input) (State, []Effect) {
 			r.result(in.Key, *in.Result)
 		}
 	}
+	r.orphans()
+	r.proceed()
 	r.schedule()
 	r.phase()
+	r.wake()
 	return r.state, r.effects
 }
 
@@ -85,25 +94,31 @@ func (r *step) board(rev int64, tasks []Task) {
 	}
 	r.state.Rev, r.state.Tasks = rev, tasks
 	for _, name := range r.state.Order {
-		w, ok := r.state.Work[r.state.Agents[name].Task]
-		if !ok || w.Stage == StageClaiming || w.Stage == StageMarking {
-			continue
+		if w, ok := r.state.Work[r.state.Agents[name].Task]; ok {
+			r.compare(w)
 		}
-		task, found := r.state.Task(w.Task)
-		switch {
-		case !found:
-			r.takeAway(w, "was removed from the board")
-		case task.State == TaskActive:
-			w.Ticked = false
-			r.state.Work[w.Task] = w
-			r.tellChange(w, task)
-		case task.State == TaskDone && task.By != "":
-			r.tickedByAgent(w, task)
-		case task.State == TaskDone:
-			r.takeAway(w, "was ticked on the board")
-		default:
-			r.takeAway(w, "was set to "+string(task.State)+" on the board")
-		}
+	}
+}
+
+// compare follows what the board says of a task that an agent has.
+func (r *step) compare(w Work) {
+	if w.Stage == StageClaiming || w.Stage == StageMarking || w.Held.Key != "" {
+		return
+	}
+	task, found := r.state.Task(w.Task)
+	switch {
+	case !found:
+		r.takeAway(w, "was removed from the board")
+	case task.State == w.Held.state():
+		w.Ticked = false
+		r.state.Work[w.Task] = w
+		r.tellChange(w, task)
+	case task.State == TaskDone && task.By != "":
+		r.tickedByAgent(w, task)
+	case task.State == TaskDone:
+		r.takeAway(w, "was ticked on the board")
+	default:
+		r.takeAway(w, "was set to "+string(task.State)+" on the board")
 	}
 }
 
@@ -131,7 +146,12 @@ func (r *step) tickedByAgent(w Work, task Task) {
 
 func (r *step) takeAway(w Work, why string) {
 	r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s %s: %s stops working on it", w.Task, why, w.Agent)})
-	r.emit(Effect{Kind: EffectSend, Agent: w.Agent, Task: w.Task, Msg: pty.KindAbort, Text: "Task ^" + w.Task + " " + why + "."})
+	switch {
+	case w.Filed:
+		r.emit(Effect{Kind: EffectRecall, Agent: w.Agent, Task: w.Task})
+	case w.Stage != StageResting:
+		r.emit(Effect{Kind: EffectSend, Agent: w.Agent, Task: w.Task, Msg: pty.KindAbort, Text: "Task ^" + w.Task + " " + why + "."})
+	}
 	r.free(w)
 }
 
@@ -156,7 +176,7 @@ func (r *step) phase() {
 	switch {
 	case s.Rev == 0:
 		s.Phase = PhaseStarting
-	case len(s.Work) > 0 || s.RunCheck.Key != "" || s.Count(TaskActive) > 0:
+	case s.RunCheck.Key != "" || r.moving():
 		s.Phase = PhaseRunning
 	case s.Approve != "" || r.planning():
 		s.Phase = PhaseRunning
@@ -164,7 +184,7 @@ func (r *step) phase() {
 		s.Phase = PhaseWaiting
 	case open > 0 && r.anyReady() && r.workersLeft():
 		s.Phase = PhaseRunning
-	case open > 0 || held > 0 || len(s.Tasks) == 0:
+	case open > 0 || held > 0 || len(s.Work) > 0 || len(s.Tasks) == 0:
 		s.Phase = PhaseWaiting
 	case s.Settings.RunCheck != "" && !s.RunCheck.Done:
 		s.RunCheck.Key = r.emit(Effect{Kind: EffectRunCheck, Text: s.Settings.RunCheck})
@@ -176,6 +196,26 @@ func (r *step) phase() {
 	}
 }
 
+// moving tells whether a task is at work that does not wait for a person.
+func (r *step) moving() bool {
+	for _, w := range r.state.Work {
+		if !r.stuck(w) {
+			return true
+		}
+	}
+	for _, t := range r.state.Tasks {
+		if _, ours := r.state.Work[t.ID]; !ours && !t.Group && t.State == TaskActive {
+			return true
+		}
+	}
+	return false
+}
+
+// stuck tells whether only a person can have a task go on.
+func (r *step) stuck(w Work) bool {
+	return w.Held.Why != "" || r.state.Agents[w.Agent].Asks != nil && w.Stage == StageWorking
+}
+
 func (r *step) anyReady() bool {
 	for _, t := range r.state.Tasks {
 		if t.Ready {
@@ -185,10 +225,14 @@ func (r *step) anyReady() bool {
 	return false
 }
 
-// workersLeft tells whether an agent that takes tasks is still alive.
+// workersLeft tells whether an agent that takes tasks may take one some time,
+// without a person's help.
 func (r *step) workersLeft() bool {
 	for _, a := range r.state.Agents {
-		if a.Role == RoleWorker && a.State != pty.AgentExited && a.State != pty.AgentUnknown {
+		if w, busy := r.state.Work[a.Task]; busy && r.stuck(w) {
+			continue
+		}
+		if a.Role == RoleWorker && !a.Restart.Gone && r.over(a) == "" {
 			return true
 		}
 	}

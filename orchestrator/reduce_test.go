@@ -96,8 +96,11 @@ func (w *world) do(e Effect, res Result) {
 			w.task(e.Task).State = TaskActive
 		}
 	case EffectMark:
-		w.task(e.Task).State = e.State
-		w.task(e.Task).Reason = e.Why
+		is := w.task(e.Task).State // as BoardReader.mark has it
+		if is == TaskActive || e.Held && is == TaskWaiting || !e.Held && e.State == TaskActive && is == TaskDone {
+			w.task(e.Task).State = e.State
+			w.task(e.Task).Reason = e.Why
+		}
 	case EffectSend:
 		w.told = append(w.told, e)
 		if e.Msg == pty.KindPrompt || e.Msg == pty.KindFollowUp {

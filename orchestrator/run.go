@@ -31,6 +31,8 @@ type Info struct {
 	Socket  string    `json:"tmux_socket"`
 	Session string    `json:"tmux_session"`
 	Program string    `json:"program"` // muntin's version
+	// Missing is what the recipe wants in the worktrees and there was none of.
+	Missing []string `json:"missing,omitempty"`
 }
 
 // infoVersion is the version of the format of run.json.

@@ -44,6 +44,7 @@ type ServeOptions struct {
 	Dir     state.RepoDir
 	Environ []string                     // of checks
 	Panes   Panes                        // may be nil
+	Starter Starter                      // may be nil: agents that end stay so
 	OnState func(State, []board.Problem) // called after every step, from one goroutine; may be nil
 	Now     func() time.Time
 }
@@ -91,14 +92,20 @@ func serve(ctx context.Context, o ServeOptions) error {
 		ServeOptions: o, board: NewBoardReader(file, st.Rev), inputs: make(chan Input),
 		plan: NewPlanFile(o.Dir, o.Run.Plan, filepath.Join(o.Run.Dir.Path, "plan.md")),
 	}
+	team, err := members(o.Run, recipe)
+	if err != nil {
+		return errors.Join(err, journal.Close())
+	}
 	crew := NewCrew(CrewOptions{
-		Board: s.board, Plan: s.plan, Git: git, Members: members(o.Run, recipe), Run: o.Run.Name, Branch: o.Run.Branch,
-		Env: o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
+		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
+		Style: worktree.Style(recipe.Merge.Style),
+		Env:   o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
 	})
 	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.watchBoard(ctx) })
 	group.Go(func() error { return s.watchPlan(ctx) })
+	group.Go(func() error { return s.followRequests(ctx, st) })
 	lookouts := map[string]*lookout{}
 	for _, name := range st.Order {
 		l := newLookout(o.Run.Dir.Agent(name))
@@ -118,28 +125,20 @@ func serve(ctx context.Context, o ServeOptions) error {
 }
 
 // members tells where each agent works.
-func members(run Run, recipe *recipes.Recipe) map[string]Member {
+func members(run Run, recipe *recipes.Recipe) (map[string]Member, error) {
 	list := map[string]Member{}
 	for _, a := range recipe.Agents {
 		m := Member{Dir: run.Dir.Agent(a.Name), WorkDir: WorkDir(run.Dir, run.Root, a)}
-		if a.Isolation == recipes.IsolationWorktree {
-			m.Worktree = &worktree.Worktree{Path: m.WorkDir, Branch: worktree.AgentBranch(run.Name, a.Name)}
+		var err error
+		if m.Env, err = PortsEnv(run.Dir, a.Name); err != nil {
+			return nil, err
+		}
+		if a.Isolation != recipes.IsolationNone {
+			m.Worktree = &worktree.Worktree{Path: m.WorkDir, Branch: worktree.AgentBranch(run.Name, filepath.Base(m.WorkDir))}
 		}
 		list[a.Name] = m
 	}
-	return list
-}
-
-// InitialState is the state of a run before anything happened.
-func InitialState(run Run, recipe *recipes.Recipe) State {
-	var agents []Agent
-	for _, a := range recipe.Agents {
-		agents = append(agents, Agent{Name: a.Name, Role: a.Role, Isolated: a.Isolation == recipes.IsolationWorktree})
-	}
-	return NewState(Settings{
-		Run: run.Name, Attempts: recipe.Attempts, Check: recipe.Checks.Task, RunCheck: recipe.Checks.Run, Branch: run.Branch,
-		Approval: recipe.Board.Approve,
-	}, agents)
+	return list, nil
 }
 
 // A server feeds the loop of a run.

@@ -32,6 +32,7 @@ type Task struct {
 	Names    []string  `json:"names,omitempty"` // @names: an agent, a role, or who claimed it
 	After    []string  `json:"after,omitempty"`
 	Check    string    `json:"check,omitempty"`
+	Claim    string    `json:"claim,omitempty"`    // who has a task that is active
 	Priority int       `json:"priority,omitempty"` // 1 is first; 0 is none
 	Ready    bool      `json:"ready,omitempty"`    // open, and nothing it depends on is missing
 	Group    bool      `json:"group,omitempty"`    // done when its children are; never given out
@@ -46,6 +47,7 @@ type Stage string
 const (
 	StageClaiming  Stage = "claiming"
 	StagePreparing Stage = "preparing"
+	StageResting   Stage = "resting" // it goes on with its next message, when its agent may have one
 	StagePrompting Stage = "prompting"
 	StageWorking   Stage = "working"
 	StageChecking  Stage = "checking"
@@ -63,14 +65,25 @@ type Work struct {
 	Tree    string // the checkpoint that is being checked or merged
 	Key     string // the effect it waits for; empty while the agent works
 	Since   time.Time
-	Ticked  bool // an agent ticked it, and that is being put back
+	Start   string // shared: the files when its first turn began
+	Ticked  bool   // an agent ticked it, and that is being put back
+	Next    Next   // of a resting task
+	Filed   bool   // its message waits in the inbox of an agent that has ended
+	Held    Held
+}
+
+// A Next is what an agent is told when it may go on.
+type Next struct {
+	Msg  pty.MessageKind
+	Text string
 }
 
 // An Agent is one agent of the run as its event log shows it.
 type Agent struct {
 	Name       string
 	Role       string
-	Isolated   bool // it has a worktree of its own: its work is merged
+	Isolated   bool // it works in a worktree: its work is merged
+	Shared     bool // in one with others
 	State      pty.AgentState
 	Since      time.Time
 	Source     string
@@ -78,9 +91,16 @@ type Agent struct {
 	Task       string // the task it was given
 	Seq        int64  // the last event seen
 	Checkpoint *pty.CheckpointInfo
-	Tokens     int
 	Doing      string // its latest tool call, in a line
 	Note       string
+	Given      int // its place in the order in which agents were given tasks
+
+	Restart Restart
+	Silence Silence
+	Pause   Pause            // its provider takes no more for now
+	Asks    *pty.WaitingInfo // its turn waits for a person
+	Limits  Budget
+	Used    Budget
 }
 
 // A Phase says where the whole run stands.
@@ -102,6 +122,11 @@ type Settings struct {
 	RunCheck string // the check of the merged result
 	Branch   string // where checked work is merged to
 	Approval recipes.Approval
+
+	MaxParallel int               // tasks at work at once; 0: as many as there are agents
+	Stall       Stall             // when a silent agent is nudged
+	Limits      Budget            // of the whole run
+	Roles       map[string]Budget // of all agents of a role together
 }
 
 // A Fact is a line of the run's story, for people.
@@ -130,7 +155,11 @@ type State struct {
 	Effects  int // how many effects there have been; makes their keys
 	Phase    Phase
 	RunCheck RunCheck
+	Radar    Radar
 	Facts    []Fact
+	Wake     time.Time           // when it wants to be told the time; zero: never
+	Orphans  map[string]string   // the effects that give back tasks whose agents have ended, by task
+	Requests map[string]struct{} // those of people that were taken, by id
 }
 
 // RunCheck is the check of the merged result.
@@ -144,7 +173,10 @@ type RunCheck struct {
 
 // NewState is the state before the first input.
 func NewState(settings Settings, agents []Agent) State {
-	s := State{Settings: settings, Agents: map[string]Agent{}, Work: map[string]Work{}, Phase: PhaseStarting}
+	s := State{
+		Settings: settings, Agents: map[string]Agent{}, Work: map[string]Work{}, Phase: PhaseStarting,
+		Orphans: map[string]string{}, Requests: map[string]struct{}{},
+	}
 	for _, a := range agents {
 		a.State = pty.AgentStarting
 		s.Order = append(s.Order, a.Name)
@@ -177,6 +209,7 @@ func (s State) Count(state TaskState) int {
 func (s State) clone() State {
 	s.Agents = maps.Clone(s.Agents)
 	s.Work = maps.Clone(s.Work)
+	s.Orphans = maps.Clone(s.Orphans)
 	s.Facts = slices.Clip(s.Facts)
 	return s
 }

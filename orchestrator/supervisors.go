@@ -100,3 +100,14 @@ func (l *lookout) gone(ctx context.Context) (bool, error) {
 	ended, err := l.hasEnded()
 	return !ended && err == nil, err
 }
+
+// answers tells whether a supervisor serves the socket whose agent runs.
+func answers(ctx context.Context, socket string) bool {
+	client, err := pty.Dial(ctx, socket)
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	status, err := client.Status(ctx)
+	return err == nil && status.State != pty.AgentExited
+}

@@ -13,12 +13,19 @@ func (r *step) result(key string, res Result) {
 		r.runChecked(res)
 		return
 	}
+	if key == r.state.Radar.Key && key != "" {
+		r.looked(res)
+		return
+	}
 	if key == r.state.Approve && key != "" {
 		r.approvedBy(res)
 		return
 	}
+	if key == "" || r.restarted(key, res) || r.wrote(key, res) {
+		return
+	}
 	for _, w := range r.state.Work {
-		if w.Key != key || key == "" {
+		if w.Key != key {
 			continue
 		}
 		switch w.Stage {
@@ -54,21 +61,23 @@ func (r *step) prepared(w Work, res Result) {
 		return
 	}
 	task, _ := r.state.Task(w.Task)
-	r.move(w, StagePrompting, r.emit(Effect{
-		Kind: EffectSend, Task: w.Task, Agent: w.Agent, Msg: pty.KindPrompt,
-		Text: taskText(task, r.checkOf(task)),
-	}))
+	r.rest(w, pty.KindPrompt, taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared))
 }
 
 // prompted follows a message that was sent for the task. The turn may have
 // ended before this is heard; then the stage has moved on already.
 func (r *step) prompted(w Work, res Result) {
+	if !res.OK && res.Gone {
+		r.missed(w, res)
+		return
+	}
 	if !res.OK {
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("%s did not take the prompt for ^%s: %s", w.Agent, w.Task, res.Error)})
 		r.mark(w, TaskBlocked, "the prompt was not accepted: "+res.Error)
 		return
 	}
 	r.move(w, StageWorking, "")
+	r.warn(w.Agent)
 }
 
 func (r *step) check(w Work) {
@@ -101,7 +110,7 @@ func (r *step) merge(w Work) {
 	}
 	task, _ := r.state.Task(w.Task)
 	r.move(w, StageMerging, r.emit(Effect{
-		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree,
+		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree, Base: w.Start, Paths: task.Files(),
 		Text: firstLine(task.Text) + " (^" + w.Task + ")",
 	}))
 }
@@ -110,10 +119,13 @@ func (r *step) merged(w Work, res Result) {
 	switch {
 	case res.OK:
 		r.tell(Fact{Agent: w.Agent, Good: true, Text: fmt.Sprintf("^%s is merged to %s", w.Task, r.state.Settings.Branch)})
+		r.landed(w, res)
+		r.look()
 		r.mark(w, TaskDone, "")
 	case len(res.Conflicts) > 0:
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("^%s conflicts in %s", w.Task, strings.Join(res.Conflicts, ", "))})
-		r.again(w, "the merge conflicts in "+strings.Join(res.Conflicts, ", "), conflictText(w.Task, r.state.Settings.Branch, res.Conflicts))
+		r.informed(w.Agent, res.Conflicts)
+		r.again(w, "the merge conflicts in "+strings.Join(res.Conflicts, ", "), conflictText(w.Task, r.state.Settings.Branch, res))
 	default:
 		r.mark(w, TaskBlocked, "the merge could not be made: "+res.Error)
 	}
@@ -127,15 +139,16 @@ func (r *step) again(w Work, why, text string) {
 		r.mark(w, TaskBlocked, fmt.Sprintf("%s (attempt %d of %d)", why, w.Attempt, r.state.Settings.Attempts))
 		return
 	}
-	if s := r.state.Agents[w.Agent].State; s == pty.AgentExited || s == pty.AgentUnknown {
+	if r.state.Agents[w.Agent].Restart.Gone {
 		r.mark(w, TaskOpen, "")
 		return
 	}
-	r.move(w, StagePrompting, r.emit(Effect{Kind: EffectSend, Task: w.Task, Agent: w.Agent, Msg: pty.KindFollowUp, Text: text}))
+	r.rest(w, pty.KindFollowUp, text)
 }
 
 func (r *step) mark(w Work, state TaskState, why string) {
-	r.move(w, StageMarking, r.emit(Effect{Kind: EffectMark, Task: w.Task, Agent: w.Agent, State: state, Why: why}))
+	w.Filed, w.Next = false, Next{}
+	r.move(w, StageMarking, r.emit(Effect{Kind: EffectMark, Task: w.Task, Agent: w.Agent, State: state, Why: why, Held: w.Held.any()}))
 	switch state {
 	case TaskBlocked, TaskWaiting:
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("^%s needs a person: %s", w.Task, why)})

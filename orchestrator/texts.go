@@ -9,13 +9,17 @@ import (
 const maxCheckOutput = 8 << 10
 
 // taskText is the prompt that gives a task to an agent.
-func taskText(t Task, check string) string {
+func taskText(t Task, check string, shared bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task: ^%s %s\n", t.ID, t.Text)
 	if body := strings.TrimSpace(t.Body); body != "" {
 		b.WriteString("\n" + body + "\n")
 	}
-	b.WriteString("\nWork on this task only, in the present folder: it is a git worktree of your own. " +
+	folder := "it is a git worktree of your own. "
+	if shared {
+		folder = "it is a git worktree that you share with other agents, so change only what the task needs. "
+	}
+	b.WriteString("\nWork on this task only, in the present folder: " + folder +
 		"Leave the board's files (PLAN.md, TODO.md) alone, and do not commit: your files are taken as they are when you finish. ")
 	if check == "" {
 		b.WriteString("End your turn when the task is done.\n")
@@ -30,12 +34,6 @@ func checkText(task, command string, res Result) string {
 	out := strings.TrimRight(tailOf(res.Output, maxCheckOutput), "\n")
 	return fmt.Sprintf("The check of ^%s failed: %s\n\n    $ %s\n%s\n\nRepair it, then end your turn; the check will be run again.\n",
 		task, res.Error, command, indent(out))
-}
-
-func conflictText(task, branch string, paths []string) string {
-	return fmt.Sprintf("Your work on ^%s cannot be merged to %s: others changed the same lines in\n\n%s\n\n"+
-		"Run `git merge %s` here, settle the conflicts so that both changes keep their meaning, commit the merge, and end your turn.\n",
-		task, branch, indent(strings.Join(paths, "\n")), branch)
 }
 
 func changeText(before, after, task string) string {

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"muntin/agent/pty"
 	"muntin/checkpoint"
@@ -50,6 +49,13 @@ type Host interface {
 	// Start brings up the panes of a fleet, each with its program as its own
 	// process. When it fails, nothing of the fleet is left.
 	Start(ctx context.Context, f Fleet) error
+	// Restore runs the programs of the named panes of a fleet, which do not run:
+	// in their panes if they are there, else in new ones, in a new session if
+	// that is gone too. Everything else is left as it is.
+	Restore(ctx context.Context, f Fleet, names []string) error
+	// Panes tells of each pane of a session by its name whether its program
+	// runs. It is empty when the session is not there.
+	Panes(ctx context.Context, session string) (map[string]bool, error)
 	// Stop ends the panes of a session and the session. A session that is not
 	// there is no error.
 	Stop(ctx context.Context, session string) error
@@ -103,6 +109,8 @@ type bringUp struct {
 	info   Info
 	agents []recipes.Agent
 	git    *worktree.Manager
+	made   made
+	mu     sync.Mutex // guards info.Missing while worktrees are made
 	undos  []func(context.Context) error
 }
 
@@ -110,8 +118,15 @@ func newBringUp(ctx context.Context, o UpOptions) (*bringUp, error) {
 	if err := id.CheckName("run", o.Name); err != nil {
 		return nil, err
 	}
+	if err := CheckMode(o.Recipe); err != nil {
+		return nil, err
+	}
+	o.Recipe = o.Recipe.Bind(recipes.Vars{Repo: o.Repo.Root, Run: o.Name})
 	u := &bringUp{UpOptions: o, dir: o.Dir.Run(o.Name), agents: o.Recipe.Resolve()}
 	for _, a := range u.agents {
+		if a.Name == BoardPane {
+			return nil, fmt.Errorf("an agent cannot be named %s: the orchestrator's pane is", a.Name)
+		}
 		if err := worktree.CheckNames(o.Name, a.Name); err != nil {
 			return nil, err
 		}
@@ -233,37 +248,15 @@ func (u *bringUp) folder(context.Context) error {
 	return nil
 }
 
-// worktrees makes the run's branch and the agents' worktrees, several at once.
-func (u *bringUp) worktrees(ctx context.Context) error {
-	if err := u.git.CreateBranch(ctx, u.info.Branch, u.info.Base); err != nil {
-		return err
-	}
-	made := made{git: u.git, repo: u.Repo, dir: u.Dir, info: u.info, agents: u.agents}
-	u.undos = append(u.undos, made.clear)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(4)
-	for _, path := range made.worktrees() {
-		group.Go(func() error {
-			_, err := u.git.Add(ctx, path, made.branch(path), u.info.Base)
-			return err
-		})
-	}
-	return group.Wait()
-}
-
 // records writes down what the run is and what its processes need.
 func (u *bringUp) records(context.Context) error {
 	manifest, err := u.Recipe.Resolved().Marshal()
 	if err != nil {
 		return fmt.Errorf("writing the run's recipe: %w", err)
 	}
-	env, err := json.Marshal(u.Environ)
-	if err != nil {
-		return fmt.Errorf("writing the run's environment: %w", err)
-	}
 	return errors.Join(
 		durable.WriteFile(u.dir.Manifest(), manifest, 0o600),
-		durable.WriteFile(envPath(u.dir), env, 0o600),
+		writeEnv(u.dir, u.Environ),
 		writeInfo(u.dir, u.info),
 	)
 }
@@ -288,18 +281,8 @@ func (u *bringUp) prompts(context.Context) error {
 }
 
 func (u *bringUp) panes(ctx context.Context) error {
-	fleet := Fleet{
-		Session: u.info.Session, Label: u.Repo.Name() + " · " + u.Name, Layout: u.Recipe.Layout, Cols: u.Cols, Rows: u.Rows,
-		Env:   placeEnv(u.Environ),
-		Board: Pane{Name: "board", Argv: []string{u.Self, "orchestrate", u.Name, "--repo", u.Repo.Root}, Dir: u.Repo.Root},
-	}
-	for _, a := range u.agents {
-		fleet.Agents = append(fleet.Agents, Pane{
-			Name: a.Name,
-			Argv: []string{u.Self, "pane", u.Name, a.Name, "--repo", u.Repo.Root},
-			Dir:  filepath.Join(WorkDir(u.dir, u.Repo.Root, a), a.Dir),
-		})
-	}
+	fleet := NewFleet(Run{Info: u.info, Dir: u.dir}, u.Recipe, FleetOptions{Self: u.Self, Environ: u.Environ, Cols: u.Cols, Rows: u.Rows})
+	u.made.fresh = false // agents work from here on
 	u.undos = append(u.undos, func(ctx context.Context) error { return u.Host.Stop(ctx, u.info.Session) })
 	return u.Host.Start(ctx, fleet)
 }
@@ -333,12 +316,22 @@ func WorkDir(run state.RunDir, root string, a recipes.Agent) string {
 // CheckpointRef is the ref of an agent's chain of checkpoints. It must not be
 // refs/muntin/<run>/<agent>: git would take the branch muntin/<run>/<agent>,
 // named in short, for the checkpoints.
-func CheckpointRef(run, agent string) string { return "refs/muntin/checkpoints/" + run + "/" + agent }
+func CheckpointRef(run, agent string) string { return checkpointRefs(run) + "/" + agent }
+
+func checkpointRefs(run string) string { return "refs/muntin/checkpoints/" + run }
 
 // envPath is where the environment of a run's processes is kept while the
 // machine is up: in the folder of the sockets, which only its owner can enter.
 // It may hold keys, so it is in no log and not in the state folder.
 func envPath(d state.RunDir) string { return filepath.Join(d.Sockets(), "env.json") }
+
+func writeEnv(d state.RunDir, environ []string) error {
+	env, err := json.Marshal(environ)
+	if err != nil {
+		return fmt.Errorf("writing the run's environment: %w", err)
+	}
+	return durable.WriteFile(envPath(d), env, 0o600)
+}
 
 // ReadEnv returns the environment that the run was started in, or fallback
 // when it is gone, as after a restart of the machine.

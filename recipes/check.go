@@ -168,3 +168,9 @@ func layoutSum(s string) uint16 {
 	}
 	return sum
 }
+
+// IsModel reports whether s is the name of a model, provider/id.
+func IsModel(s string) bool { return isModel(s) }
+
+// IsLayout reports whether s is a style of a Layout.
+func IsLayout(s string) bool { return layoutProblem(s) == "" }

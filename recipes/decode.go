@@ -17,6 +17,8 @@ type decoder struct {
 	at     map[any]tree.Place
 	types  map[reflect.Type][]field
 	values map[string]value // of the parameters
+
+	lenient bool // parameters may be without a value
 }
 
 // A spot is a field of a mapping that is being read.

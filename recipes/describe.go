@@ -100,3 +100,9 @@ func withDefaults(t reflect.Type) reflect.Value {
 	}
 	return v
 }
+
+// FillDefaults gives the keys that are empty the values that count when a file
+// does not give them: for a recipe that a program makes.
+func (r *Recipe) FillDefaults() {
+	fill(reflect.ValueOf(r).Elem(), withDefaults(reflect.TypeFor[Recipe]()))
+}

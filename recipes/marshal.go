@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"muntin/internal/id"
 )
@@ -25,7 +26,7 @@ func isPlain(s string) bool {
 func (r *Recipe) Marshal() ([]byte, error) {
 	w := &writer{}
 	w.object("", reflect.ValueOf(r).Elem(), nil)
-	if _, err := Parse(r.Name, w.Bytes()); err != nil {
+	if _, err := parse(r.Name, w.Bytes(), true); err != nil { // a required parameter is still without a value
 		return nil, fmt.Errorf("writing recipe: %w", err)
 	}
 	return w.Bytes(), nil
@@ -149,16 +150,43 @@ func (f field) print(v reflect.Value) string {
 		}
 		return scalar(v.String())
 	}
-	literal := strings.ReplaceAll(v.String(), "${", "$${")
-	return scalar(replaceMarks(literal, func(name string) string { return "${" + name + "}" }))
+	return scalar(f.text(v.String()))
 }
 
+// line writes a key and its value. Text of several lines is easier to read as a
+// block, where it can be one.
 func (w *writer) line(indent, key, value string) {
+	var text string
+	if strings.Contains(value, `\n`) && json.Unmarshal([]byte(value), &text) == nil && isBlock(text) {
+		body, hasEnd := strings.CutSuffix(text, "\n")
+		mark := "|-"
+		if hasEnd {
+			mark = "|"
+		}
+		in := "\n" + strings.Replace(indent, "- ", "  ", 1) + "  "
+		fmt.Fprintf(w, "%s%s: %s%s%s\n", indent, key, mark, in, strings.ReplaceAll(body, "\n", in))
+		return
+	}
 	fmt.Fprintf(w, "%s%s:", indent, key)
 	if value != "" {
 		w.WriteString(" " + value)
 	}
 	w.WriteByte('\n')
+}
+
+// isBlock tells text that a YAML block keeps as it is: lines without spaces at
+// the ends, of characters that can be seen.
+func isBlock(s string) bool {
+	body := strings.TrimSuffix(s, "\n")
+	if !strings.Contains(body, "\n") || strings.HasPrefix(body, " ") {
+		return false
+	}
+	for line := range strings.SplitSeq(body, "\n") {
+		if line == "" || strings.HasSuffix(line, " ") || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // scalar writes text so that it is read as text.

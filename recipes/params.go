@@ -123,7 +123,7 @@ func (d *decoder) setParam(p *Param, o Options) value {
 		p.Default = &given
 	}
 	if p.Default == nil {
-		p.Default = d.ask(*p, o)
+		p.Default = d.ask(*p, at, o)
 	}
 	if p.Default == nil {
 		return bad
@@ -132,10 +132,9 @@ func (d *decoder) setParam(p *Param, o Options) value {
 }
 
 // ask gets the value of a parameter from a person, or reports that it has none.
-func (d *decoder) ask(p Param, o Options) *string {
-	at := d.at[&p.Name]
+func (d *decoder) ask(p Param, at tree.Place, o Options) *string {
 	switch {
-	case d.Any():
+	case d.lenient || d.Any():
 		return nil // nobody is asked about a recipe that cannot be used
 	case o.Ask == nil:
 		d.Add(at, "parameter %s has no value: give one with --set %s=…", p.Name, p.Name)
@@ -186,7 +185,7 @@ func (d *decoder) expand(n *tree.Node, s spot) (string, bool) {
 		}
 		name, rest, closed := strings.Cut(after, "}")
 		if !closed {
-			name = after
+			name = "" // no name
 		}
 		value, ok := d.reference(n.At, name, s)
 		if !ok {
@@ -258,3 +257,9 @@ func (d *decoder) typed(n *tree.Node, s spot) (*tree.Node, bool) {
 	}
 	return &tree.Node{Kind: tree.Int, Text: v.text, Int: i, At: n.At}, true
 }
+
+// IsParam reports whether a parameter can have the name.
+func IsParam(name string) bool { return isParam(name) && !slices.Contains(variables(), name) }
+
+// Ref is what stands for ${name} in a text of a recipe that a program makes.
+func Ref(name string) string { return mark(name) }

@@ -11,12 +11,16 @@ type Options struct {
 	Trust Trust                       // nil: the repository's own recipes are refused
 	Set   map[string]string           // values of parameters
 	Ask   func(Param) (string, error) // asks a person for a required one; nil: it is a mistake without value
+
+	lenient bool // parameters may be without a value
 }
 
 // Parse reads a recipe that stands alone: it extends none, and its parameters
 // have their defaults. name is what errors call it: its path, or the name of a
 // built-in recipe. Whatever is wrong with the text is an *Error.
-func Parse(name string, src []byte) (*Recipe, error) {
+func Parse(name string, src []byte) (*Recipe, error) { return parse(name, src, false) }
+
+func parse(name string, src []byte, lenient bool) (*Recipe, error) {
 	p := &tree.Problems{}
 	root := tree.Parse(p, name, src, tree.Options{What: "recipe"})
 	if root == nil {
@@ -26,12 +30,13 @@ func Parse(name string, src []byte) (*Recipe, error) {
 		p.Add(at.KeyAt, "a recipe that is read on its own can extend none")
 	}
 	short(root, p)
-	return decode(root, p, Options{})
+	return decode(root, p, Options{lenient: lenient})
 }
 
 // decode makes a recipe of a tree that has everything it extends in it.
 func decode(root *tree.Node, p *tree.Problems, o Options) (*Recipe, error) {
 	d := newDecoder(p)
+	d.lenient = o.lenient
 	r := d.recipe(root, o)
 	d.validate(r)
 	if err := p.Err(); err != nil {

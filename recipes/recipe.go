@@ -145,10 +145,8 @@ const (
 
 // Defaults that other packages need.
 const (
-	DefaultPlan  = "PLAN.md"
-	DefaultTodo  = "TODO.md"
-	StallAfter   = 10 * time.Minute
-	ReadyTimeout = time.Minute
+	DefaultPlan = "PLAN.md"
+	DefaultTodo = "TODO.md"
 )
 
 // A Recipe describes a run. Parse fills in the defaults of everything outside

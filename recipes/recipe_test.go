@@ -55,7 +55,7 @@ func TestParseFull(t *testing.T) {
 		Version: 1, Name: "full", Description: "everything\nat once\n", Model: "openai/gpt-5",
 		Board:  Board{Plan: "docs/PLAN.md", Todo: "docs/TODO.md"},
 		Checks: Checks{Task: "make test", Run: "make all"}, Attempts: 5, CheckTimeout: 90 * time.Second, Layout: Layout{Style: LayoutWindows}, Mode: ModeWorkers,
-		Stall: Stall{After: StallAfter, Nudges: 1}, Worktree: Worktree{From: FromHead}, Merge: Merge{Style: MergeMerge},
+		Stall: Stall{After: 10 * time.Minute, Nudges: 1}, Worktree: Worktree{From: FromHead}, Merge: Merge{Style: MergeMerge},
 		Agents: []Agent{
 			{
 				Name: "ada", Count: 2, Role: "worker", Prompt: "hello\nada", System: "be brief",
@@ -108,8 +108,8 @@ func TestMarshalRoundTrip(t *testing.T) {
 		}},
 	}
 	recipes := []*Recipe{tricky, tricky.Resolved()}
-	for _, info := range Builtins() {
-		r, err := Find(info.Name, "")
+	for _, info := range List(Options{}) {
+		r, err := Find(info.Name, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,11 +133,11 @@ func TestMarshalRoundTrip(t *testing.T) {
 
 func TestBuiltins(t *testing.T) {
 	t.Parallel()
-	infos := Builtins()
+	infos := List(Options{})
 	var names []string
 	for _, i := range infos {
 		names = append(names, i.Name)
-		r, err := Find(i.Name, "")
+		r, err := Find(i.Name, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", i.Name, err)
 			continue
@@ -149,7 +149,7 @@ func TestBuiltins(t *testing.T) {
 	if want := []string{"demo", "mixed", "plan", "solo", "workers"}; !reflect.DeepEqual(names, want) {
 		t.Errorf("names %q, want %q", names, want)
 	}
-	demo, err := Find("demo", "")
+	demo, err := Find("demo", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,23 +189,23 @@ func TestFind(t *testing.T) {
 	if err := os.WriteFile(own, []byte("muntin: 1\nname: own\nagents: [{name: a}]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Find(own, repo); err != nil || r.Name != "own" {
+	if r, err := Find(own, Options{Root: repo}); err != nil || r.Name != "own" {
 		t.Errorf("by path: %v", err)
 	}
 	tests := []struct{ name, want string }{
-		{"own", own},
+
 		{"dmo", "did you mean demo"},
-		{"nothing-like-it", "demo, mixed, plan, solo, workers"},
+		{"nothing-like-it", "demo, mixed, own, plan, solo, workers"},
 		{"./missing", "./missing does not exist"},
 		{"missing.yml", "missing.yml does not exist"},
 	}
 	for _, tt := range tests {
-		_, err := Find(tt.name, repo)
+		_, err := Find(tt.name, Options{Root: repo})
 		if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Find(%q) = %v, want %q in it", tt.name, err, tt.want)
 		}
 	}
-	if _, err := Find("own", ""); !errors.Is(err, ErrNotFound) {
+	if _, err := Find("own", Options{}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("without a repository: %v", err)
 	}
 }

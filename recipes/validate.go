@@ -157,7 +157,7 @@ func (d *decoder) mode(r *Recipe, top tree.Place) {
 	case ModeReview:
 		d.someRole(r, "review.role", r.Review.Role, d.first(at, &r.Review.Role))
 	case ModeLoop:
-		if r.Loop.Prompt == "" || r.Loop.Until == "" {
+		if !d.lenient && (r.Loop.Prompt == "" || r.Loop.Until == "") {
 			d.Add(d.first(at, r.Loop), "mode loop needs loop.prompt and loop.until")
 		}
 	case ModeWorkers, ModePipeline:

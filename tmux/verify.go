@@ -77,12 +77,20 @@ func (s *Server) Failed(ctx context.Context, refs ...PaneRef) error {
 func (s *Server) verify(ctx context.Context, session SessionID, panes []started) error {
 	epoch := panes[0].ref.Epoch
 	var sn Snapshot
-	err := s.watch(ctx, func() (done bool, err error) {
+	look := func() (done bool, err error) {
 		sn, err = s.list(ctx, epoch, Cmd{"list-panes", "-s", "-t", string(session) + ":"})
 		if errors.Is(err, ErrNoServer) || errors.Is(err, ErrNoSuchSession) {
 			sn, err = Snapshot{Epoch: epoch}, nil // all panes closed on exit
 		}
 		return s.settled(sn, panes), err
+	}
+	// Two looks in a row have to agree: tmux reads a process's name and folder one
+	// after the other, and between them it may have begun or ended.
+	err := s.watch(ctx, func() (bool, error) {
+		if done, err := look(); !done || err != nil {
+			return false, err
+		}
+		return look()
 	})
 	if err != nil {
 		return fmt.Errorf("looking at new panes: %w", err)

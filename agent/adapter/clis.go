@@ -1,6 +1,9 @@
 package adapter
 
-import "time"
+import (
+	_ "embed" // a plugin
+	"time"
+)
 
 // cli is the table of the CLIs with a screen of their own. The quiet times are
 // the longest that each was seen to stand still in the middle of a turn (while
@@ -44,8 +47,9 @@ func claude(a Adapter) Adapter {
 		Args:   []Arg{{[]string{"--settings", "{files}/claude.json"}, []string{"--settings"}}},
 		New:    []Arg{{[]string{"--session-id", "{id}"}, own}},
 		Resume: []string{"--resume", "{id}"}, Fork: []string{"--resume", "{id}", "--fork-session"}, Chosen: true,
-		Files: []File{{Name: "claude.json", Hooks: true}},
-		Alone: []string{"-p", "--print", "--version", "-v", "--help", "-h", "mcp", "config", "doctor", "update", "install", "setup-token", "agents", "attach"},
+		Prompt: []string{"--", "{prompt}"},
+		Files:  []File{{Name: "claude.json", Hooks: true}},
+		Alone:  []string{"-p", "--print", "--version", "-v", "--help", "-h", "mcp", "config", "doctor", "update", "install", "setup-token", "agents", "attach"},
 	}
 	a.HookTimeout = 5
 	a.Hooks = []Hook{
@@ -53,6 +57,7 @@ func claude(a Adapter) Adapter {
 		{Event: "Notification"}, {Event: "Stop"}, {Event: "StopFailure"}, {Event: "SessionEnd"},
 	}
 	a.Rules = hookRules()
+	a.Composer = `^[│ ]*[❯>]\s*($|[^\s\dNY]|N[^o]|Y[^e]|\d+[^.\d\s])` // no choice of a dialog's
 	a.Sights = []Sight{
 		{Pattern: `Quick safety check|Do you trust the files|Yes, I trust this folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `Choose the text style|Select login method|Use this API key\?|Security notes:|Press Enter to continue`, Means: MeansQuestion, Note: "it has to be set up first"},
@@ -62,7 +67,9 @@ func claude(a Adapter) Adapter {
 	}
 	a.Approval = map[string][]string{
 		"ask": {"--permission-mode", "default"}, "edits": {"--permission-mode", "acceptEdits"}, "all": {"--dangerously-skip-permissions"},
+		"plan": {"--permission-mode", "plan"},
 	}
+	a.Thinking, a.Tools = []string{"--effort", "{value}"}, []string{"--tools", "{value}"}
 	return a
 }
 
@@ -94,6 +101,7 @@ func codex(a Adapter) Adapter {
 	a.Setup = Setup{
 		Args:   []Arg{{[]string{"--no-daemon"}, []string{"--no-daemon", "--remote"}}},
 		Resume: []string{"resume", "{id}"}, Fork: []string{"fork", "{id}"},
+		Prompt: []string{"--", "{prompt}"},
 		Alone: []string{
 			"exec", "e", "review", "login", "logout", "mcp", "plugin", "app-server", "remote-control", "completion", "update", "doctor", "sandbox",
 			"debug", "apply", "a", "resume", "queue", "archive", "delete", "unarchive", "fork", "cloud", "exec-server", "features", "help", "agents",
@@ -101,6 +109,7 @@ func codex(a Adapter) Adapter {
 		},
 	}
 	a.Rules = []Rule{{SignalNotify, "Approval requested", MeansApproval}}
+	a.Composer = `^[│ ]*[›»]\s*($|[^\s\d]|\d+[^.\d\s])`
 	a.Sights = []Sight{
 		{Pattern: `Trust and continue|Do you trust the (contents|files)|allow Codex to work in this folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `Hooks need review|hooks? .*review`, Means: MeansQuestion, Note: "it asks to review hooks"},
@@ -114,6 +123,10 @@ func codex(a Adapter) Adapter {
 		"edits": {"-a", "on-request", "-s", "workspace-write"},
 		"all":   {"--dangerously-bypass-approvals-and-sandbox"},
 	}
+	a.Sandbox = map[string][]string{
+		"read-only": {"-s", "read-only"}, "workspace": {"-s", "workspace-write"}, "off": {"-s", "danger-full-access"},
+	}
+	a.Thinking = []string{"-c", "model_reasoning_effort={value}"}
 	return a
 }
 
@@ -127,9 +140,11 @@ func pi(a Adapter) Adapter {
 	a.Setup = Setup{
 		New:    []Arg{{[]string{"--session-id", "{id}"}, []string{"--session-id", "--session", "--continue", "-c", "--resume", "-r", "--no-session", "--fork"}}},
 		Resume: []string{"--session", "{id}"}, Fork: []string{"--fork", "{id}"}, Chosen: true,
+		Prompt: []string{"--", "{prompt}"}, NotFirst: "@", // a file's name
 		Env:   []string{"PI_PROGRAM_STATUS=1"},
 		Alone: []string{"-p", "--print", "--mode", "--version", "-v", "--help", "-h", "--list-models", "--export", "install", "remove", "update", "list", "config"},
 	}
+	a.Thinking, a.Tools = []string{"--thinking", "{value}"}, []string{"--tools", "{value}"}
 	a.Sights = []Sight{
 		{Pattern: `Trust (this )?project|Trust project folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 	}
@@ -148,9 +163,10 @@ func gemini(a Adapter) Adapter {
 	a.Setup = Setup{
 		New:    []Arg{{[]string{"--session-id", "{id}"}, []string{"--session-id", "--resume", "-r"}}},
 		Resume: []string{"--resume", "{id}"}, Chosen: true,
-		Env:   []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH={files}/gemini.json"},
-		Files: []File{{Name: "gemini.json", Hooks: true, Text: `{"hooksConfig":{"enabled":true,"notifications":false}}`}},
-		Alone: []string{"-p", "--prompt", "--version", "-v", "--help", "-h", "mcp", "extensions", "skills", "hooks", "--acp", "--experimental-acp", "--list-sessions"},
+		Prompt: []string{"--prompt-interactive={prompt}"},
+		Env:    []string{"GEMINI_CLI_SYSTEM_DEFAULTS_PATH={files}/gemini.json"},
+		Files:  []File{{Name: "gemini.json", Hooks: true, Text: `{"hooksConfig":{"enabled":true,"notifications":false}}`}},
+		Alone:  []string{"-p", "--prompt", "--version", "-v", "--help", "-h", "mcp", "extensions", "skills", "hooks", "--acp", "--experimental-acp", "--list-sessions"},
 	}
 	a.HookTimeout = 5000
 	a.Hooks = []Hook{
@@ -162,6 +178,7 @@ func gemini(a Adapter) Adapter {
 		{SignalHook, "Notification:ToolPermission", MeansApproval}, {SignalHook, "AfterAgent", MeansDone},
 		{SignalTitle, "Action Required", MeansApproval}, {SignalTitle, "Working", MeansWorking}, {SignalTitle, "◇", MeansIdle},
 	}
+	a.Composer = `^[│ ]*[>*!]\s*($|│$|[^\s\d]|\d+[^.\d\s])`
 	a.Sights = []Sight{
 		{Pattern: `Do you trust (this folder|the files)|Trust folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `How would you like to authenticate|Waiting for auth`, Means: MeansQuestion, Note: "it has to be signed in first"},
@@ -171,7 +188,9 @@ func gemini(a Adapter) Adapter {
 	}
 	a.Approval = map[string][]string{
 		"ask": {"--approval-mode", "default"}, "edits": {"--approval-mode", "auto_edit"}, "all": {"--approval-mode", "yolo"},
+		"plan": {"--approval-mode", "plan"},
 	}
+	a.Sandbox = map[string][]string{"on": {"--sandbox"}}
 	return a
 }
 
@@ -186,10 +205,11 @@ func qwen(a Adapter) Adapter {
 	a.Transcript, a.Format = "projects/*/chats/{id}.jsonl", FormatQwen
 	a.Setup = Setup{
 		New:    []Arg{{[]string{"--session-id", "{id}"}, []string{"--session-id", "--resume", "-r", "--continue", "-c"}}},
-		Resume: []string{"--resume", "{id}"}, Chosen: true,
-		Env:   []string{"QWEN_CODE_SYSTEM_DEFAULTS_PATH={files}/qwen.json"},
-		Files: []File{{Name: "qwen.json", Hooks: true}},
-		Alone: []string{"-p", "--prompt", "--version", "-v", "--help", "-h", "mcp", "extensions", "auth", "hooks", "channel", "serve", "--acp"},
+		Resume: []string{"--resume", "{id}"}, Fork: []string{"--resume", "{id}", "--fork-session"}, Chosen: true,
+		Prompt: []string{"--prompt-interactive={prompt}"},
+		Env:    []string{"QWEN_CODE_SYSTEM_DEFAULTS_PATH={files}/qwen.json"},
+		Files:  []File{{Name: "qwen.json", Hooks: true}},
+		Alone:  []string{"-p", "--prompt", "--version", "-v", "--help", "-h", "mcp", "extensions", "auth", "hooks", "channel", "serve", "--acp"},
 	}
 	a.HookTimeout = 5000
 	a.Hooks = []Hook{
@@ -197,6 +217,7 @@ func qwen(a Adapter) Adapter {
 		{Event: "Notification"}, {Event: "Stop"}, {Event: "StopFailure"},
 	}
 	a.Rules = append(hookRules(), Rule{SignalTitle, "✳", MeansApproval}, Rule{SignalTitle, "◐", MeansWorking})
+	a.Composer = `^[│ ]*[>*!]\s*($|│$|[^\s\d]|\d+[^.\d\s])`
 	a.Sights = []Sight{
 		{Pattern: `Do you trust this folder|Trust folder`, Means: MeansQuestion, Note: "it asks whether to trust the folder"},
 		{Pattern: `How would you like to authenticate|Select Authentication Method`, Means: MeansQuestion, Note: "it has to be signed in first"},
@@ -205,18 +226,34 @@ func qwen(a Adapter) Adapter {
 	}
 	a.Approval = map[string][]string{
 		"ask": {"--approval-mode", "default"}, "edits": {"--approval-mode", "auto-edit"}, "all": {"--approval-mode", "yolo"},
+		"plan": {"--approval-mode", "plan"},
 	}
+	a.Sandbox = map[string][]string{"on": {"--sandbox"}}
 	return a
 }
 
-// opencode is opencode: https://opencode.ai/docs/cli/. What it does is known
-// from its screen alone: its server would tell more, but needs an HTTP client
-// in the supervisor, and a plugin makes it install packages at every start.
+// opencode is opencode: https://opencode.ai/docs/cli/. A plugin, which is named
+// in the settings that a variable holds (they are added to the user's own),
+// tells of its turns by `muntin hook` and writes its conversation down.
 func opencode(a Adapter) Adapter {
 	a.Versions = "1.18"
-	a.Quiet, a.ReadyQuiet = 10*time.Second, 4*time.Second
+	a.Quiet, a.ReadyQuiet = 10*time.Second, 2*time.Second
 	a.SubmitDelay = 300 * time.Millisecond
-	a.Setup = Setup{Alone: []string{"run", "serve", "auth", "acp", "mcp", "models", "export", "import", "stats", "upgrade", "web", "--version", "--help"}}
+	a.Format = FormatRecords
+	a.Setup = Setup{
+		Resume: []string{"--session", "{id}"}, Fork: []string{"--session", "{id}", "--fork"},
+		Prompt: []string{"--prompt={prompt}"},
+		Env:    []string{`OPENCODE_CONFIG_CONTENT={"plugin":["{files_url}/opencode.js"]}`, "MUNTIN_HOOK={self}"},
+		Files:  []File{{Name: "opencode.js", Text: opencodePlugin}},
+		Alone:  []string{"run", "serve", "auth", "acp", "mcp", "models", "export", "import", "stats", "upgrade", "web", "--version", "-v", "--help", "-h", "--mini"},
+	}
+	a.Hooks = []Hook{
+		{Event: "SessionStart"}, {Event: "UserPromptSubmit"}, {Event: "PostToolUse"}, {Event: "Notification"}, {Event: "Retry"},
+		{Event: "Interrupted"}, {Event: "Stop"}, {Event: "StopFailure"},
+	}
+	a.Approval = map[string][]string{"all": {"--auto"}}
+	a.Rules = append(hookRules(), Rule{SignalHook, "Retry", MeansLimit}, Rule{SignalHook, "Interrupted", MeansAborted})
+	a.Composer = `^╹▀{8}`
 	a.Sights = []Sight{
 		{Pattern: `Permission required`, Means: MeansApproval},
 		{Pattern: `Allow once\s+Allow always\s+Reject`, Means: MeansApproval},
@@ -226,3 +263,6 @@ func opencode(a Adapter) Adapter {
 	}
 	return a
 }
+
+//go:embed opencode.js
+var opencodePlugin string

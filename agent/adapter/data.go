@@ -37,16 +37,25 @@ type Adapter struct {
 	NoSteer     bool          // it takes nothing while it works: what is sent then waits for the turn's end
 	Status      bool          // it tells of its work by OSC 7501
 	Rules       []Rule        // what its hooks, titles, notifications and bells mean, the first that fits
-	Sights      []Sight       // what its screen means when it stands still, the first that fits
-	StripEnv    []string      // variables it must not inherit, beside the supervisor's own list
+	// Composer is a regular expression for the line of its composer: what
+	// stands above the last such line is the transcript. It must fit no line of
+	// a dialog. Empty: not known.
+	Composer string
+	Sights   []Sight  // what its screen means when it stands still, the first that fits
+	StripEnv []string // variables it must not inherit, beside the supervisor's own list
 
 	Setup Setup  // what is added to its command line
 	Hooks []Hook // what it runs `muntin hook` for
 	// HookTimeout is how long it waits for one, in its own unit: seconds, or
 	// milliseconds. A hook ends itself long before.
 	HookTimeout int
-	Approval    map[string][]string // the words that make it ask for every act ("ask"), for none but edits ("edits"), for none ("all")
-	Versions    string              // of the CLI, with which the adapter was tried
+	// Approval has the words that make it ask for every act ("ask"), for none
+	// but edits ("edits"), for none ("all"), or only plan ("plan").
+	Approval map[string][]string
+	Sandbox  map[string][]string // the words for each of its own sandboxes
+	Thinking []string            // the words that set how hard the model thinks, {value}
+	Tools    []string            // the words that say which tools it has, {value} with commas between
+	Versions Range               // of the CLI, with which the adapter was tried
 
 	// Its folder of settings is HomeSub in the folder that the variable HomeEnv
 	// names, else HomeDir in the user's.
@@ -173,6 +182,15 @@ func generic() Adapter {
 func enter() []byte  { return []byte("\r") }
 func escape() []byte { return []byte("\x1b") }
 func ctrlC() []byte  { return []byte{3} }
+
+// Command is the program that a command line starts, as it is written there;
+// empty for none.
+func Command(argv []string) string {
+	if argv = command(argv); len(argv) == 0 {
+		return ""
+	}
+	return argv[0]
+}
 
 // Program is the name of the program that a command line starts, without its
 // folder; empty for none.

@@ -64,7 +64,7 @@ func LimitOf(text string, now time.Time) (l Limit, ok bool) {
 // no such time.
 const maxRetry = 45 * 24 * time.Hour
 
-var ( //nolint:gochecknoglobals // constant expressions
+var (
 	retryField = regexp.MustCompile(`(?i)"?(?:retry[-_ ]?after|retry_?delay|resets?_(?:in|after)(?:_seconds)?|retry_after_seconds)"?\s*[:=]\s*"?(\d{1,9}(?:\.\d+)?)(ms|s|m|h)?\b`)
 	resetStamp = regexp.MustCompile(`(?i)(?:resets?_at"?\s*[:=]\s*"?|limit reached\|)(\d{10}|\d{13})\b`)
 	resetISO   = regexp.MustCompile(`(?i)(?:reset|retry|again|until)[^\d\n]{0,20}(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))`)

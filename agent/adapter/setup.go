@@ -3,6 +3,8 @@ package adapter
 import (
 	"crypto/rand"
 	"fmt"
+	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,15 +13,20 @@ import (
 // A Setup is what an adapter adds to the command line and the environment of
 // a CLI, for that one process: nothing of the user's own settings is changed.
 // In all texts {id} is the conversation's id, {files} the folder of the agent's
-// private files, {home} the CLI's folder of settings, and {work} the working
-// folder.
+// private files, {files_url} the same as a URL, {home} the CLI's folder of
+// settings, {work} the working folder, and {self} muntin.
 type Setup struct {
 	Args   []Arg    // put behind the program's name
 	New    []Arg    // the same where a conversation begins
 	Resume []string // the words, behind the program's name, that go on with {id}
 	Fork   []string // the words that begin a new conversation with what {id} holds
-	Env    []string // NAME=value; a value that the agent has already stays
-	Files  []File   // written before the start
+	// Prompt is the words, at the end of the command line, that begin a new
+	// conversation with {prompt}. NotFirst are characters with which it must not
+	// begin then.
+	Prompt   []string
+	NotFirst string
+	Env      []string // NAME=value; a value that the agent has already stays
+	Files    []File   // written before the start
 	// Alone names the words that make the program something other than a
 	// conversation at the terminal: then nothing is added.
 	Alone []string
@@ -52,6 +59,16 @@ type Launch struct {
 	Self         string // the path of muntin, which hooks run
 	Conversation string // id of the one to go on with; empty: a new one
 	Fork         bool   // go on with a copy of it
+	Wants        Wants  // what the program is to be told in its own words
+}
+
+// Wants are what a CLI is asked for in words of its own. The zero value asks
+// for nothing.
+type Wants struct {
+	Approval string   // a name of Adapter.Approval
+	Sandbox  string   // a name of Adapter.Sandbox
+	Thinking string   // as the CLI names it
+	Tools    []string // as the CLI names them
 }
 
 // A Start is what to start. Files hold full paths.
@@ -59,49 +76,52 @@ type Start struct {
 	Argv, Env    []string
 	Files        []File
 	Conversation string // its id, where it is known before the start
+	Hooked       bool   // it has the adapter's hooks: it will tell of its turns by them
 }
+
+// maxPrompt is the longest prompt on a command line, in bytes. Linux takes
+// 128 KiB in one word, and the command line and the environment together have
+// a limit everywhere.
+const maxPrompt = 96 << 10
 
 // Prepare gives the command line, the environment and the files with which a
 // CLI is started. A command that is no conversation at the terminal comes back
-// as it was.
-func (a Adapter) Prepare(l Launch) Start {
+// as it was. The error says what the CLI has no words for.
+func (a Adapter) Prepare(l Launch) (Start, error) {
 	out := Start{Argv: slices.Clone(l.Argv), Env: slices.Clone(l.Env)}
 	head := len(l.Argv) - len(command(l.Argv)) + 1 // env(1) and its assignments stay in front
 	if len(l.Argv) < head || a.alone(l.Argv[head:]) {
-		return out
+		if l.Fork || l.Wants.any() {
+			return out, fmt.Errorf("adapter %s: the command is no conversation at the terminal: it can be told of no fork, approval, sandbox, thinking or tools", a.Name)
+		}
+		return out, nil
 	}
 	user := l.Argv[head:]
-	fill := func(id string) *strings.Replacer {
-		return strings.NewReplacer("{id}", id, "{files}", l.FilesDir, "{home}", a.Home(l.Env), "{work}", l.WorkDir)
+	words, err := a.talks(l, user, &out)
+	if err != nil {
+		return out, err
 	}
-	var words []string
-	switch {
-	case l.Conversation != "" && l.Fork && a.Setup.Fork != nil:
-		words = filled(fill(l.Conversation), a.Setup.Fork)
-	case l.Conversation != "" && a.Setup.Resume != nil:
-		out.Conversation = l.Conversation
-		words = filled(fill(l.Conversation), a.Setup.Resume)
-	case a.Setup.Chosen:
-		id := NewConversation()
-		for _, arg := range a.Setup.New {
-			if !says(user, arg.Unless) {
-				out.Conversation = id
-				words = append(words, filled(fill(id), arg.Words)...)
-			}
-		}
+	wanted, err := a.wanted(l.Wants, user)
+	if err != nil {
+		return out, err
 	}
-	with := fill(out.Conversation)
+	with := l.filler(a, out.Conversation)
+	out.Hooked = len(a.Hooks) > 0
 	for _, arg := range a.Setup.Args {
-		if !says(user, arg.Unless) {
-			words = append(words, filled(with, arg.Words)...)
+		if says(user, arg.Unless) {
+			out.Hooked = out.Hooked && !strings.Contains(strings.Join(arg.Words, " "), "{files")
+			continue
 		}
+		words = append(words, filled(with, arg.Words)...)
 	}
-	out.Argv = slices.Concat(l.Argv[:head], words, user)
+	out.Argv = slices.Concat(l.Argv[:head], words, wanted, user)
 	for _, kv := range a.Setup.Env {
-		name, _, _ := strings.Cut(kv, "=")
-		if !slices.ContainsFunc(out.Env, func(has string) bool { return strings.HasPrefix(has, name+"=") }) {
-			out.Env = append(out.Env, with.Replace(kv))
+		name, value, _ := strings.Cut(kv, "=")
+		if slices.ContainsFunc(out.Env, func(has string) bool { return strings.HasPrefix(has, name+"=") }) {
+			out.Hooked = out.Hooked && !strings.Contains(value, "{files")
+			continue
 		}
+		out.Env = append(out.Env, with.Replace(kv))
 	}
 	for _, f := range a.Setup.Files {
 		f.Name = filepath.Join(l.FilesDir, f.Name)
@@ -112,7 +132,137 @@ func (a Adapter) Prepare(l Launch) Start {
 		}
 		out.Files = append(out.Files, f)
 	}
+	return out, nil
+}
+
+func (l Launch) filler(a Adapter, id string) *strings.Replacer {
+	files := url.URL{Scheme: "file", Path: l.FilesDir}
+	return strings.NewReplacer("{id}", id, "{files}", l.FilesDir, "{files_url}", files.String(), "{home}", a.Home(l.Env), "{work}", l.WorkDir, "{self}", l.Self)
+}
+
+// talks gives the words of the conversation: the one to go on with, a copy of
+// it, or a new one.
+func (a Adapter) talks(l Launch, user []string, out *Start) (words []string, err error) {
+	switch {
+	case l.Fork && l.Conversation == "":
+		return nil, fmt.Errorf("adapter %s: no conversation to fork", a.Name)
+	case l.Fork && a.Setup.Fork == nil:
+		return nil, fmt.Errorf("adapter %s: it has no words to fork a conversation", a.Name)
+	case l.Fork:
+		return filled(l.filler(a, l.Conversation), a.Setup.Fork), nil
+	case l.Conversation != "" && a.Setup.Resume != nil:
+		out.Conversation = l.Conversation
+		return filled(l.filler(a, l.Conversation), a.Setup.Resume), nil
+	case a.Setup.Chosen:
+		id := NewConversation()
+		for _, arg := range a.Setup.New {
+			if !says(user, arg.Unless) {
+				out.Conversation = id
+				words = append(words, filled(l.filler(a, id), arg.Words)...)
+			}
+		}
+	}
+	return words, nil
+}
+
+func (w Wants) any() bool {
+	return w.Approval != "" || w.Sandbox != "" || w.Thinking != "" || len(w.Tools) > 0
+}
+
+// wanted gives the words for what is asked of the CLI. What the user's own
+// words say already is left out; a sandbox goes before that of an approval
+// mode.
+func (a Adapter) wanted(w Wants, user []string) (words []string, err error) {
+	approval, err := a.choice("approval mode", w.Approval, a.Approval)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := a.choice("sandbox", w.Sandbox, a.Sandbox)
+	if err != nil {
+		return nil, err
+	}
+	values := []struct {
+		what, value string
+		words       []string
+	}{{"thinking", w.Thinking, a.Thinking}, {"tools", strings.Join(w.Tools, ","), a.Tools}}
+	words = append(unsaid(approval, slices.Concat(user, sandbox)), unsaid(sandbox, user)...)
+	for _, v := range values {
+		switch {
+		case v.value == "":
+		case v.words == nil:
+			return nil, fmt.Errorf("adapter %s: it has no words for %s", a.Name, v.what)
+		default:
+			words = append(words, unsaid(filled(strings.NewReplacer("{value}", v.value), v.words), user)...)
+		}
+	}
+	return words, nil
+}
+
+func (a Adapter) choice(what, name string, known map[string][]string) ([]string, error) {
+	words, ok := known[name]
+	switch {
+	case name == "" || ok:
+		return words, nil
+	case len(known) == 0:
+		return nil, fmt.Errorf("adapter %s: it has no words for the %s %q", a.Name, what, name)
+	}
+	return nil, fmt.Errorf("adapter %s: %q is no %s of it: it has %s", a.Name, name, what, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+}
+
+// unsaid leaves out the options, with their values, that are said already. "-c"
+// may be said again and again.
+func unsaid(words, said []string) (out []string) {
+	drop := false
+	for _, w := range words {
+		if option, _, _ := strings.Cut(w, "="); strings.HasPrefix(w, "-") {
+			drop = w != "-c" && says(said, []string{option})
+		}
+		if !drop {
+			out = append(out, w)
+		}
+	}
 	return out
+}
+
+// Prompted gives the command line of a start that begins a new conversation,
+// with its first prompt on it. user is the command as the user wrote it. ok is
+// false if the CLI takes no prompt there, or not this one: then it has to be
+// typed.
+func (a Adapter) Prompted(start Start, user []string, text string) (argv []string, ok bool) {
+	user = command(user)
+	if a.Setup.Prompt == nil || len(user) == 0 || a.alone(user[1:]) || says(user, a.own()) || positional(user[1:]) {
+		return nil, false
+	}
+	if text == "" || len(text) > maxPrompt || strings.ContainsRune(text, 0) || strings.ContainsAny(text[:1], a.Setup.NotFirst) {
+		return nil, false
+	}
+	return slices.Concat(start.Argv, filled(strings.NewReplacer("{prompt}", text), a.Setup.Prompt)), true
+}
+
+// positional reports whether a word stands by itself, and not behind an option
+// whose value it may be: it may be a prompt already.
+func positional(words []string) bool {
+	for i, w := range words {
+		if !strings.HasPrefix(w, "-") && (i == 0 || !strings.HasPrefix(words[i-1], "-") || strings.Contains(words[i-1], "=")) {
+			return true
+		}
+	}
+	return false
+}
+
+// own are the words of the user's with which a first prompt may go elsewhere:
+// those of another conversation, and of a prompt.
+func (a Adapter) own() []string {
+	words := []string{"--"}
+	for _, arg := range a.Setup.New {
+		words = append(words, arg.Unless...)
+	}
+	for _, w := range slices.Concat(a.Setup.Resume, a.Setup.Prompt) {
+		if name, _, _ := strings.Cut(w, "="); strings.HasPrefix(w, "-") {
+			words = append(words, name)
+		}
+	}
+	return words
 }
 
 // alone reports whether the words ask for something other than a conversation

@@ -18,6 +18,9 @@ const (
 	FormatPi     Format = "pi"
 	FormatGemini Format = "gemini"
 	FormatQwen   Format = "qwen"
+	// FormatRecords is a Record a line: what a plugin of ours writes, and what
+	// anybody's may.
+	FormatRecords Format = "records"
 )
 
 // A RecordKind says what a record of a transcript is.
@@ -84,6 +87,8 @@ func (r *Reader) Line(line []byte) []Record {
 		return r.gemini(line)
 	case FormatQwen:
 		return r.qwen(line)
+	case FormatRecords:
+		return records(line)
 	}
 	return nil
 }
@@ -180,4 +185,23 @@ func failure(text string) Meaning {
 		return MeansLimited
 	}
 	return MeansError
+}
+
+// records reads a line that is a Record itself.
+func records(line []byte) []Record {
+	rec, ok := object[Record](line)
+	switch rec.Kind {
+	case RecordPrompt, RecordText, RecordTool, RecordTurn:
+	case RecordUsage:
+		ok = ok && rec.Usage != nil
+	default:
+		ok = false
+	}
+	if !ok {
+		return nil
+	}
+	if rec.Kind == RecordTool {
+		rec.Text = clip(rec.Text, maxToolText)
+	}
+	return []Record{rec}
 }

@@ -81,6 +81,13 @@ func (h *Host) Commands() []Command {
 	return all
 }
 
+// Has reports whether a text, such as "/name args", calls a command of an extension.
+func (h *Host) Has(text string) bool {
+	name, ok := strings.CutPrefix(text, "/")
+	name, _, _ = strings.Cut(name, " ")
+	return ok && slices.ContainsFunc(h.Commands(), func(c Command) bool { return c.Name == name })
+}
+
 // Command runs the command that a text such as "/name args" calls. known is false
 // when no extension has it.
 func (h *Host) Command(ctx context.Context, text string) (res CommandResult, known bool, err error) {

@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
 	"muntin/agent"
@@ -25,8 +24,6 @@ type (
 	Notice = extension.Notice
 	// A Status is a short text of an extension that stays on the screen.
 	Status = extension.Status
-	// A Command is one of an extension that the user calls as /name.
-	Command = extension.Command
 )
 
 // The words of extensions that front ends meet.
@@ -79,8 +76,8 @@ type ToolSource interface {
 // of the set. nil is the default ones and all of the others.
 func (h *Harness) toolsNamed(names []string) ([]agent.Tool, error) {
 	theirs := h.ext.Tools()
-	if h.more != nil {
-		theirs = append(theirs, h.more.Tools()...)
+	if more := h.source(); more != nil {
+		theirs = append(theirs, more.Tools()...)
 	}
 	byName := map[string]agent.Tool{}
 	for _, t := range theirs {
@@ -114,9 +111,6 @@ func (h *Harness) toolsNamed(names []string) ([]agent.Tool, error) {
 	return all, nil
 }
 
-// Commands are those of extensions. A prompt that begins with one runs it.
-func (h *Harness) Commands() []Command { return h.ext.Commands() }
-
 // Extensions gives the names of the extensions, in the order in which they are asked.
 func (h *Harness) Extensions() []string {
 	var names []string
@@ -124,58 +118,6 @@ func (h *Harness) Extensions() []string {
 		names = append(names, e.Name)
 	}
 	return names
-}
-
-// Reload loads the extensions again, by Options.Reload: their programs are ended, and
-// started when they are needed. problems are for people. During a run it fails with
-// an error that matches agent.ErrBusy.
-func (h *Harness) Reload(ctx context.Context) (problems []string, err error) {
-	if h.ext == nil || h.reload == nil {
-		return nil, nil
-	}
-	err = h.idle(ctx, func(context.Context) error {
-		loaded, found, err := h.reload()
-		if err != nil {
-			return fmt.Errorf("loading the extensions again: %w", err)
-		}
-		problems = found
-		if err := h.ext.Reload(loaded); err != nil {
-			return err
-		}
-		tools, err := h.toolsNamed(h.names)
-		if err != nil { // a tool that was named went with its extension
-			problems = append(problems, err.Error())
-			tools, err = h.toolsNamed(nil)
-		}
-		if err != nil {
-			return err
-		}
-		if err := h.kernel.SetTools(tools); err != nil {
-			return err
-		}
-		h.describe(tools)
-		h.ext.Tell(extension.EventSessionStart, map[string]string{"reason": "reload"})
-		return nil
-	})
-	return problems, err
-}
-
-// describe makes the system prompt for some tools.
-func (h *Harness) describe(tools []agent.Tool) string {
-	p := h.prompt
-	p.Tools = nil
-	for _, t := range tools {
-		p.Tools = append(p.Tools, t.Spec())
-	}
-	system := p.Text()
-	h.room.measure(system, tools)
-	h.mu.Lock()
-	h.system = system
-	h.mu.Unlock()
-	if h.kernel != nil {
-		h.kernel.SetSystem(system)
-	}
-	return system
 }
 
 // MaySwitch asks the extensions whether the conversation may be left, before a front

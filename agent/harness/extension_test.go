@@ -14,6 +14,7 @@ import (
 	"muntin/agent/extension/examples"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
+	"muntin/agent/resource"
 )
 
 const everything = `protocol: 1
@@ -240,8 +241,11 @@ func TestReloadTakesWhatIsThereNow(t *testing.T) {
 	e := ownExtension(t, everything, everyGate)
 	next := ownExtension(t, strings.Replace(everything, "name: extra", "name: newer", 1), everyGate)
 	h := extended(t, p, e, func(o *harness.Options) {
-		o.Reload = func() ([]extension.Extension, []string, error) {
-			return []extension.Extension{next}, []string{"a note"}, nil
+		o.Reload = func(context.Context) (harness.Loaded, error) {
+			return harness.Loaded{
+				Extensions: []extension.Extension{next}, Tools: o.Tools, Problems: []string{"a note"},
+				Resources: &resource.Set{Append: resource.File{Path: "a", Text: "AND BE BRIEF"}},
+			}, nil
 		}
 	})
 	problems, err := h.Reload(t.Context())
@@ -255,7 +259,8 @@ func TestReloadTakesWhatIsThereNow(t *testing.T) {
 	for _, tool := range p.last().Tools {
 		names = append(names, tool.Name)
 	}
-	if got := strings.Join(names, " "); got != "read bash edit write ls newer" || !strings.Contains(p.last().System, "newer") {
+	if got := strings.Join(names, " "); got != "read bash edit write ls newer" || !strings.Contains(p.last().System, "newer") ||
+		!strings.Contains(p.last().System, "AND BE BRIEF") {
 		t.Errorf("%s", got)
 	}
 }

@@ -31,23 +31,25 @@ var ErrClosed = errors.New("the agent is closed")
 
 // Options say what a coding agent is made of. Provider, Model and Dir are needed.
 type Options struct {
-	Provider     llm.Provider
-	Model        string    // "provider/id"; the provider is for the record, the id goes to Provider
-	Known        llm.Model // what is known of the model: its window counts where Compaction names none
-	Thinking     llm.Level // "": as the session says, else the provider's default
-	MaxTokens    int       // for one response; 0: the provider's default
-	Dir          string    // the working folder
-	Session      string    // the session's file; "": in memory
-	Parent       string    // the file that a new session comes from; "": none
-	Tools        []string  // by name; nil: the default ones, and all of extensions; empty: none
-	System       string    // in place of the system prompt's own words; "": those
-	AppendSystem string    // added to the system prompt
-	NoContext    bool      // leave the project's context files out
-	Env          []string  // of commands; nil: this process's
-	SpillDir     string    // for outputs too long to show; "": they are not kept
-	BashTimeout  time.Duration
-	Compaction   compact.Settings  // when room is made in the context
-	Retry        agent.RetryPolicy // of requests, also those for summaries
+	Provider        llm.Provider
+	Model           string        // "provider/id"; the provider is for the record, the id goes to Provider
+	Known           llm.Model     // what is known of the model: its window counts where Compaction names none
+	Thinking        llm.Level     // "": as the session says, else the provider's default
+	DefaultThinking llm.Level     // where neither Thinking nor the session says it
+	MaxTokens       int           // for one response; 0: the provider's default
+	Dir             string        // the working folder
+	Session         string        // the session's file; "": in memory
+	Parent          string        // the file that a new session comes from; "": none
+	Tools           []string      // by name; nil: the default ones, and all of extensions; empty: none
+	System          string        // in place of the system prompt's own words; "": those
+	AppendSystem    string        // added to the system prompt
+	NoContext       bool          // leave the project's context files out
+	Resources       *resource.Set // skills, prompt templates and texts for the system prompt; nil: none
+	Env             []string      // of commands; nil: this process's
+	SpillDir        string        // for outputs too long to show; "": they are not kept
+	BashTimeout     time.Duration
+	Compaction      compact.Settings  // when room is made in the context
+	Retry           agent.RetryPolicy // of requests, also those for summaries
 
 	// Changed gives the files that changed since a time by other means than the
 	// tools, as by commands; a summary tells of them. nil: it is not known.
@@ -63,8 +65,8 @@ type Options struct {
 	More ToolSource
 	// Extensions are closed with the agent, also when it cannot be opened. nil: none.
 	Extensions *extension.Host
-	// Reload finds the extensions anew; nil: they stay.
-	Reload func() (all []extension.Extension, problems []string, err error)
+	// Reload finds anew what Harness.Reload takes; nil: all stays as it is.
+	Reload func(ctx context.Context) (Loaded, error)
 	UI     UI // for what extensions say and ask; nil: nobody is there
 	// OnWaiting is told that an extension queued a message while no run goes on:
 	// Continue takes it. It must return soon. nil: it waits for the next run.
@@ -77,7 +79,6 @@ type Harness struct {
 	kernel  *agent.Agent
 	session *session.Session
 	tools   *tool.Set
-	missing error // context files that could not be read
 	room    room
 	onEvent func(agent.Event)
 	now     func() time.Time
@@ -85,10 +86,9 @@ type Harness struct {
 	retry   agent.RetryPolicy
 	maxOut  int             // tokens, of Options.MaxTokens
 	ext     *extension.Host // nil: none
-	more    ToolSource      // nil: none
-	reload  func() ([]extension.Extension, []string, error)
-	names   []string        // of tools, as the options say
-	prompt  resource.Prompt // without the tools
+	reload  func(context.Context) (Loaded, error)
+	home    string
+	prompt  resource.Prompt // without what is found for it, but for the context files
 
 	telling sync.Mutex // held while onEvent is called
 
@@ -104,6 +104,10 @@ type Harness struct {
 	run     tally
 	stop    context.CancelCauseFunc // of what goes on while no run does; nil: nothing
 	closed  bool
+	more    ToolSource    // nil: none
+	names   []string      // of tools, as the options say
+	found   *resource.Set // nil: none
+	missing error         // context files that could not be read
 }
 
 type waiting struct {
@@ -147,7 +151,7 @@ func open(ctx context.Context, opts Options) (*Harness, error) {
 	}
 	h := &Harness{
 		tools: set, onEvent: opts.OnEvent, now: opts.Now, ext: opts.Extensions, more: opts.More, reload: opts.Reload, names: opts.Tools,
-		window: opts.Compaction.Window, retry: opts.Retry, maxOut: opts.MaxTokens, sizes: opts.Compaction,
+		window: opts.Compaction.Window, retry: opts.Retry, maxOut: opts.MaxTokens, sizes: opts.Compaction, found: opts.Resources, home: homeOf(opts.Env),
 	}
 	tools, err := h.toolsNamed(opts.Tools)
 	if err != nil {
@@ -173,13 +177,11 @@ func open(ctx context.Context, opts Options) (*Harness, error) {
 
 func (h *Harness) start(opts Options, dir string, tools []agent.Tool) error {
 	h.model = Model{Provider: opts.Provider, Name: opts.Model, Known: opts.Known}
-	if err := h.restore(opts.Thinking); err != nil {
+	if err := h.restore(opts.Thinking, opts.DefaultThinking); err != nil {
 		return err
 	}
 	h.prompt = resource.Prompt{Dir: dir, Date: opts.Now(), System: opts.System, Append: opts.AppendSystem}
-	if !opts.NoContext {
-		h.prompt.Files, h.missing = resource.ContextFiles(dir, homeOf(opts.Env))
-	}
+	h.readContext(opts.NoContext)
 	system := h.describe(tools)
 	if last, ok := h.session.LastCompaction(); ok {
 		h.room.since.Store(last.Time().UnixMilli())
@@ -199,19 +201,6 @@ func (h *Harness) Header() session.Header { return h.session.Header() }
 // Resumed reports whether the session held a conversation when it was opened.
 func (h *Harness) Resumed() bool { return h.session.Resumed() && len(h.kernel.Messages()) > 0 }
 
-// Problems tells what was found wrong while opening, and left out: lines of the
-// session, context files.
-func (h *Harness) Problems() []string {
-	var all []string
-	for _, p := range h.session.Problems() {
-		all = append(all, "session "+h.session.Path()+": "+p.String())
-	}
-	if h.missing != nil {
-		all = append(all, strings.Split(h.missing.Error(), "\n")...)
-	}
-	return all
-}
-
 // Messages is the conversation so far. Its messages must not be changed.
 func (h *Harness) Messages() []llm.Message { return h.kernel.Messages() }
 
@@ -227,8 +216,8 @@ func (h *Harness) Close() error {
 	}
 	h.ext.Close()
 	err := h.session.Close()
-	if h.more != nil {
-		err = errors.Join(err, h.more.Close())
+	if more := h.source(); more != nil {
+		err = errors.Join(err, more.Close())
 	}
 	return err
 }

@@ -1,7 +1,9 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"muntin/agent"
@@ -45,18 +47,25 @@ func (m Model) level(want llm.Level) llm.Level {
 	return level
 }
 
+// Levels are the levels of thinking that the model has; all of them when nothing is
+// known of it.
+func (m Model) Levels() []llm.Level {
+	if m.Known.ID == "" {
+		return llm.Levels()
+	}
+	return slices.DeleteFunc(llm.Levels(), func(l llm.Level) bool { return !m.Known.Supports(l) })
+}
+
 // restore takes over what the session says of model and thinking, and records in
 // it what differs.
-func (h *Harness) restore(want llm.Level) error {
+func (h *Harness) restore(want, preset llm.Level) error {
 	if p, m := h.session.Model(); p != h.model.provider() || m != h.model.id() {
 		if _, err := h.session.AppendModel(h.model.provider(), h.model.id()); err != nil {
 			return err
 		}
 	}
 	last := h.session.Thinking()
-	if want == "" {
-		want = last
-	}
+	want = cmp.Or(want, last, preset)
 	h.level = h.model.level(want)
 	if h.level != last && h.level != "" {
 		if _, err := h.session.AppendThinking(h.level); err != nil {

@@ -112,6 +112,9 @@ func (s *supervisor) heard(v verdict, id string, c meantCue) {
 	by := c.kind.Evidence()
 	switch v {
 	case answered:
+		if s.m.state == AgentStarting { // with a prompt
+			s.apply(s.m.ready(by))
+		}
 		s.apply(s.m.accepted(id, by))
 		s.apply(s.m.turnStarted(id, by))
 	case person:
@@ -133,7 +136,7 @@ func (s *supervisor) heard(v verdict, id string, c meantCue) {
 		s.apply(s.m.limit(LimitInfo{Text: clip(c.note, 512), Source: by}))
 	case aborted:
 		s.turnOver(TurnEndInfo{Reason: TurnAborted, Source: by})
-	case nothing, isReady, silent, unheard:
+	case nothing, isReady, silent, unheard, ignored:
 	}
 }
 

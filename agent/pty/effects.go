@@ -3,6 +3,7 @@ package pty
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"muntin/agent/adapter"
@@ -63,6 +64,10 @@ func (s *supervisor) settled() {
 		s.opt.OnHeld(s.held)
 	}
 	s.measuring()
+	if s.opt.Advise != nil && !s.advice && (s.m.state == AgentIdle || s.m.state == AgentWorking) {
+		s.advice = true
+		s.wg.Go(s.advised)
+	}
 	s.expire.Stop()
 	if at := s.m.deadline(); !at.IsZero() {
 		s.expire.Reset(max(at.Sub(s.opt.Now()), time.Millisecond))
@@ -79,6 +84,7 @@ func (s *supervisor) deliver(e *entry) {
 		s.wg.Go(func() { s.deliverLink(l, h, msg) })
 		return
 	}
+	s.say(msg.Text)
 	s.wg.Go(func() {
 		done, err := s.typeIt(h, msg)
 		s.do(s.work, func() { s.wasTyped(h, done, err) })
@@ -112,7 +118,7 @@ func (s *supervisor) typeIt(h handing, msg Message) (pasted, error) {
 		s.awaitForeground(s.work)
 		return s.term.press(kittyKeys(ad.Abort, s.term.scan.kitty.Load()))
 	}
-	if asks(s.glance().Means) {
+	if asks(s.glance().Sight.Means) {
 		return pasted{}, errDialog
 	}
 	text, err := pasteBytes(msg.Text, s.term.scan.pasting.Load(), s.term.lineMode())
@@ -200,18 +206,29 @@ func (s *supervisor) look() {
 	now := sight{
 		now: time.Now(), output: s.term.output.Load(), still: s.term.still(),
 		own:     !s.opt.Adapter.Foreground || s.term.foreground() == s.child.pid,
-		pasting: s.term.scan.pasting.Load(),
+		pasting: s.term.scan.pasting.Load(), unready: s.unready,
 	}
 	var seen adapter.Sight
-	if len(s.opt.Adapter.Sights) > 0 {
-		now.shows = func() adapter.Meaning { seen = s.glance(); return seen.Means }
+	if len(s.opt.Adapter.Sights) > 0 || s.opt.Adapter.Composer != "" {
+		now.shows = func() adapter.Seen { shown := s.glance(); seen = shown.Sight; return shown }
 	}
 	if id, ok := s.watch.sideAnswered(now); ok {
 		s.apply(s.m.accepted(id, adapter.ByScreen))
 	}
 	id := s.watch.id
+	s.wasTold = s.watch.told // look forgets it with the turn's end
 	verdict, again := s.watch.look(now)
-	switch verdict {
+	s.m.sure = s.watch.sure
+	s.concluded(verdict, id, seen)
+	s.m.sure = ""
+	s.lookAgain(again, now.output)
+	s.probing()
+}
+
+// concluded tells the machine what was concluded from the screen about the
+// message of that id.
+func (s *supervisor) concluded(v verdict, id string, seen adapter.Sight) {
+	switch v {
 	case isReady:
 		s.term.undraft() // a key that answered what it asked before
 		by := adapter.ByScreen
@@ -219,6 +236,9 @@ func (s *supervisor) look() {
 			by = adapter.ByTerminal
 		}
 		s.apply(s.m.ready(by))
+	case ignored:
+		s.apply(s.m.refused(id, whyUnheard))
+		s.apply(s.m.ready(adapter.ByScreen))
 	case answered:
 		s.apply(s.m.accepted(id, adapter.ByScreen))
 		s.apply(s.m.turnStarted(id, adapter.ByScreen))
@@ -228,7 +248,11 @@ func (s *supervisor) look() {
 		s.apply(s.m.turnStarted(id, adapter.ByNone))
 		s.apply(s.m.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByNone}))
 	case over:
-		s.turnOver(TurnEndInfo{Reason: TurnDone, Source: adapter.ByScreen})
+		end := TurnEndInfo{Reason: TurnDone, Source: adapter.ByScreen}
+		if id != "" && s.untold() {
+			end.Reason, end.Error = TurnError, whyUntold
+		}
+		s.turnOver(end)
 	case unheard:
 		s.submitAgain(id)
 	case waits:
@@ -237,8 +261,14 @@ func (s *supervisor) look() {
 		s.apply(s.m.limit(LimitInfo{Text: seen.Note, Source: adapter.ByScreen}))
 	case nothing, failed, resumed, aborted:
 	}
-	s.lookAgain(again, now.output)
-	s.probing()
+}
+
+const whyUntold = "the program tells of its turns, and told of none: it has probably not taken the text"
+
+// untold reports whether the program, which has hooks that work, has told of no
+// turn: output that followed the text is then no sign that it was taken.
+func (s *supervisor) untold() bool {
+	return s.opt.Hooked && !s.wasTold && slices.Contains(s.cues.seen(), adapter.SignalHook)
 }
 
 // submitAgain presses the submit key once more, unless a person is at it.

@@ -36,7 +36,10 @@ type past struct {
 	turn    int
 	pending *TurnStartInfo          // a turn that never ended
 	states  map[string]MessageState // of the messages that reached no end
-	ended   map[string]MessageInfo  // of those that did, while their file was still in the inbox
+	typed   map[string]time.Time    // and when they were typed
+	left    left                    // of the conversation, if known
+	known   bool
+	ended   map[string]MessageInfo // of those that did, while their file was still in the inbox
 }
 
 // openEvents opens the log, alone: a second supervisor of the agent gets an
@@ -52,7 +55,7 @@ func openEvents(path string, now func() time.Time) (*eventLog, error) {
 // replay reads what stands in the log, before anything is appended. inbox
 // tells which messages have a file there.
 func (l *eventLog) replay(inbox map[string]bool) (past, error) {
-	p := past{states: map[string]MessageState{}, ended: map[string]MessageInfo{}}
+	p := past{states: map[string]MessageState{}, typed: map[string]time.Time{}, ended: map[string]MessageInfo{}}
 	_, err := durable.Lines(l.path, 0, func(line []byte, next int64) error {
 		var ev Event
 		if err := json.Unmarshal(line, &ev); err != nil {
@@ -75,6 +78,9 @@ func (p *past) take(ev Event, inbox map[string]bool) {
 		p.pending = nil
 	case ev.Kind == EventMessage && ev.Message != nil && inbox[ev.Message.ID]:
 		p.states[ev.Message.ID] = ev.Message.State
+		if ev.Message.State == stateTyping {
+			p.typed[ev.Message.ID] = ev.Time
+		}
 		if ev.Message.State.Ended() {
 			p.ended[ev.Message.ID] = *ev.Message
 		}

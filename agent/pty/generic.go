@@ -25,6 +25,9 @@ type watch struct {
 	retried bool // the submit key was pressed once more
 	sighted bool // blocked was concluded from the screen
 	limited bool // the screen's word of a limit has been passed on
+	told    bool // it has given a signal since the submit
+
+	sure adapter.Confidence // in the last verdict of look
 }
 
 type watchMode int
@@ -45,7 +48,9 @@ type sight struct {
 	own     bool          // the foreground is the agent's own (always true where that tells nothing)
 	pasting bool          // bracketed paste is on
 
-	shows func() adapter.Meaning // what the screen shows; nil: nothing that is known
+	unready func() bool // its user wants more of it to be ready; nil: nobody does
+
+	shows func() adapter.Seen // what the screen shows; nil: nothing that is known
 }
 
 // A verdict is what follows from a sight.
@@ -64,6 +69,7 @@ const (
 	limited          // its provider takes no more
 	aborted          // a person has ended the turn
 	unheard          // the submit may not have been taken
+	ignored          // it takes prompts, and has not taken that with which it was started
 )
 
 // A lookAgain says when to look next: after a time (0: not), and at the next
@@ -83,6 +89,9 @@ const (
 	// signalAnswer is how long a program that gives signals of its work has to
 	// give one after a submit, before output alone counts.
 	signalAnswer = 3 * time.Second
+	// hookAnswer is the same of a program with hooks: it starts a process for
+	// each, and a busy machine makes that long.
+	hookAnswer = 10 * time.Second
 	// signalRetry is how long the submit key of such a program may go without a
 	// signal before it is pressed once more: composers take a quick Enter for a
 	// part of the paste. Pressed at an empty composer it does nothing, and a
@@ -97,6 +106,9 @@ const (
 func (w *watch) begin(mode watchMode, id string, mark int64, now time.Time) {
 	w.mode, w.id, w.mark, w.since = mode, id, mark, now
 	w.blocked, w.retried, w.sighted, w.limited = false, false, false, false
+	if mode != watchTurn {
+		w.told = false
+	}
 }
 
 // hear says what follows from a signal, in order, and goes on to the next mode
@@ -113,6 +125,9 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 		if sig.kind == adapter.SignalFile {
 			break // it is true, and told late: others go on counting
 		}
+		if w.mode == watchReady && means == adapter.MeansIdle {
+			break // it takes prompts, whoever says so
+		}
 		if trust < w.trust {
 			return nil
 		}
@@ -121,6 +136,8 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 	switch {
 	case sig.kind == adapter.SignalHook && means == adapter.MeansIdle:
 		return nil // a conversation begins, or goes on in another file: that there are hooks is all that it tells
+	case w.mode == watchReady && w.id != "" && means != adapter.MeansIdle:
+		return w.hearFirst(means, now)
 	case w.mode == watchReady:
 		w.idle = w.idle || means == adapter.MeansIdle || means == adapter.MeansDone
 		return nil
@@ -131,6 +148,7 @@ func (w *watch) hear(sig cue, means adapter.Meaning, now time.Time) []verdict {
 	case ends(means) && w.mode != watchTurn && w.mode != watchAnswer:
 		return nil // of a turn that is settled already
 	}
+	w.told = true
 	var out []verdict
 	if w.mode != watchTurn {
 		v := person
@@ -200,14 +218,24 @@ func (w *watch) sideAnswered(s sight) (string, bool) {
 // look says what follows from s, and goes on to the next mode with it.
 func (w *watch) look(s sight) (verdict, lookAgain) {
 	v, again := w.judge(s)
+	w.sure = w.restSure(adapter.Seen{})
+	if v == answered || v == person {
+		w.sure = adapter.Low // something was shown: that may be an echo
+	}
 	if (v == isReady || v == over || v == silent) && s.shows != nil {
-		v, again = w.seen(v, s.shows())
+		v, again = w.seen(v, s)
+	}
+	if v == isReady && s.unready != nil && s.unready() {
+		v, again = nothing, lookAgain{after: readyAgain}
+	}
+	if v == isReady && w.id != "" {
+		v, again = w.unheardFirst(s)
 	}
 	switch v {
 	case answered, person:
 		w.begin(watchTurn, w.id, w.mark, s.now)
 		again.after = w.quiet()
-	case isReady, silent, over:
+	case isReady, silent, over, ignored:
 		w.rested()
 		again = lookAgain{}
 	case nothing, failed, waits, resumed, limited, unheard, aborted:
@@ -228,18 +256,22 @@ func (w *watch) judge(s sight) (verdict, lookAgain) {
 		}
 		return w.rest(s, min(s.still, age), w.on.ReadyQuiet, isReady)
 	case watchAnswer:
+		patience := signalAnswer
+		if w.trust >= adapter.SignalHook.Trust() {
+			patience = hookAnswer
+		}
 		switch {
-		case s.output > w.mark && (w.trust == 0 || age >= signalAnswer):
+		case s.output > w.mark && (w.trust == 0 || age >= patience):
 			return answered, lookAgain{}
 		case w.trust < adapter.SignalStatus.Trust() || w.retried:
 		case age >= signalRetry:
 			w.retried = true
-			return unheard, lookAgain{after: signalAnswer - age}
+			return unheard, lookAgain{after: patience - age}
 		default:
 			return nothing, lookAgain{after: signalRetry - age}
 		}
 		if w.trust > 0 && s.output > w.mark {
-			return nothing, lookAgain{after: signalAnswer - age}
+			return nothing, lookAgain{after: patience - age}
 		}
 		v, again := w.rest(s, age, w.on.Quiet, silent)
 		again.output = true

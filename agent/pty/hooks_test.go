@@ -55,9 +55,9 @@ func TestWatchHooksAndFiles(t *testing.T) {
 func TestWatchSees(t *testing.T) {
 	t.Parallel()
 	ad, _ := adapter.Lookup("opencode")
-	shows := adapter.MeansNothing
+	shows, still := adapter.MeansNothing, 30*time.Second
 	at := func(s int) sight {
-		return sight{now: time.Unix(int64(s), 0), output: 200, still: time.Hour, own: true, pasting: true, shows: func() adapter.Meaning { return shows }}
+		return sight{now: time.Unix(int64(s), 0), output: 200, still: still, own: true, pasting: true, shows: func() adapter.Seen { return adapter.Seen{Sight: adapter.Sight{Means: shows}} }}
 	}
 	w := watch{on: ad}
 	w.begin(watchReady, "", 0, time.Unix(0, 0))
@@ -164,7 +164,7 @@ func TestConversation(t *testing.T) {
 func TestHooksOfOthers(t *testing.T) {
 	t.Parallel()
 	ad, _ := adapter.Lookup("claude")
-	ad.ReadyPaste, ad.ReadyOutput, ad.Sights = false, false, nil
+	ad.ReadyPaste, ad.ReadyOutput, ad.Sights, ad.Composer = false, false, nil, ""
 	ad = quick(ad)
 	p := runPane(t, Options{Argv: []string{"cat"}, Adapter: ad, Conversation: Conversation{ID: "mine"}})
 	p.ready()
@@ -195,9 +195,10 @@ func TestDialogBeforeReady(t *testing.T) {
 	t.Parallel()
 	ad, _ := adapter.Lookup("claude")
 	ad.ReadyPaste = false
+	ad.Composer = "" // it has none
 	ad = quick(ad)
 	p := runPane(t, Options{
-		Argv:    []string{"bash", "-c", `printf 'Do you trust the files in this folder?\r\n'; read -r x; printf '\033[2J\033[Hready\r\n'; cat`},
+		Argv:    []string{"bash", "-c", `printf 'Do you trust the files in this folder?\r\n'; read -r x; printf '\033[2J\033[Hready\r\n❯ '; cat`},
 		Adapter: ad,
 	})
 	asks := p.event("the question", func(e Event) bool { return e.Waiting != nil })

@@ -172,7 +172,8 @@ func playSupervisor() error {
 	opt := Options{
 		Run: "r", Agent: "a", Dir: o.Dir, Argv: o.Argv, In: os.Stdin, Out: os.Stdout,
 		Adapter: o.Adapter, Hold: time.Millisecond, Grace: o.Grace,
-		Env: append(os.Environ(), append(o.Env, "MUNTIN_SOCKET="+o.Dir.Socket)...),
+		Env:          append(os.Environ(), append(o.Env, "MUNTIN_SOCKET="+o.Dir.Socket)...),
+		Conversation: o.Conversation,
 	}
 	exit, err := Run(context.Background(), opt)
 	if err != nil {
@@ -189,6 +190,8 @@ type superOptions struct {
 	Env     []string
 	Adapter adapter.Adapter
 	Grace   time.Duration
+
+	Conversation Conversation
 }
 
 // deadline is how long a test waits for anything.

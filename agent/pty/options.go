@@ -81,6 +81,20 @@ type Options struct {
 	// as it is known before the start.
 	Conversation Conversation
 
+	Ready Readiness // what else an outside agent must show to be ready
+	// Hooked says that the agent has the hooks of its adapter, and so tells of
+	// its turns by them.
+	Hooked bool
+	// Advise is called once, in a goroutine of its own, when the agent is ready:
+	// it must not make the start slower. What it
+	// gives, if it is not empty, is written down as a warning. ctx ends with the
+	// agent. nil: nothing is asked.
+	Advise func(ctx context.Context) string
+	// First gives the command line that begins the agent with that text as its
+	// first prompt, where its CLI takes one there; ok is false where it does not.
+	// It is called at most once, before the start. nil: prompts are typed.
+	First func(text string) (argv []string, ok bool)
+
 	Checkpoints       Checkpointer  // nil: none are taken
 	CheckpointTimeout time.Duration // 0: 1 min
 
@@ -128,6 +142,7 @@ func (o *Options) complete() error {
 	}
 	orDefault(&o.Hold, 3*time.Second)
 	orDefault(&o.HoldDraft, 10*time.Minute)
+	orDefault(&o.Ready.Timeout, time.Minute)
 	orDefault(&o.Grace, 5*time.Second)
 	orDefault(&o.CheckpointTimeout, time.Minute)
 	return nil

@@ -241,7 +241,11 @@ func TestWatch(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			w := watch{on: ad}
-			w.begin(test.mode, "m", 100, start)
+			id := "m"
+			if test.mode == watchReady {
+				id = "" // it was not started with a prompt
+			}
+			w.begin(test.mode, id, 100, start)
 			for i, l := range test.looks {
 				l.s.now = start.Add(ms(l.at))
 				v, again := w.look(l.s)

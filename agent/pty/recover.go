@@ -48,12 +48,10 @@ func (s *supervisor) takeUp() error {
 		_, why := s.term.guarded(s.guard())
 		return why
 	}
-	if p.pending != nil {
-		s.write(Event{Kind: EventTurnEnd, Turn: p.turn, TurnEnd: &TurnEndInfo{
-			Message: p.pending.Message, Task: p.pending.Task,
-			Reason: TurnExited, Error: "the supervisor ended in the turn", Source: adapter.ByNone,
-		}})
+	if !s.opt.Adapter.Link {
+		p.left, p.known = s.leftBehind()
 	}
+	s.endOpenTurn(records, p)
 	for _, r := range records {
 		if err := s.takeUpOne(r, p); err != nil {
 			return fmt.Errorf("taking up message %s: %w", r.ID, err)
@@ -61,6 +59,24 @@ func (s *supervisor) takeUp() error {
 	}
 	return nil
 }
+
+// endOpenTurn closes a turn that the supervisor before this one left open.
+func (s *supervisor) endOpenTurn(records []record, p past) {
+	if p.pending == nil {
+		return
+	}
+	end := TurnEndInfo{Reason: TurnExited, Error: "the supervisor ended in the turn", Source: adapter.ByNone}
+	for _, r := range records {
+		if r.ID == p.pending.Message && p.says(r) {
+			end = p.left.turnEnd()
+		}
+	}
+	end.Message, end.Task = p.pending.Message, p.pending.Task
+	s.write(Event{Kind: EventTurnEnd, Turn: p.turn, TurnEnd: &end})
+}
+
+// says reports whether the conversation that was left tells of the message.
+func (p past) says(r record) bool { return p.known && p.left.of(r, p.typed[r.ID]) }
 
 func (s *supervisor) takeUpOne(r record, p past) error {
 	if info, ok := p.ended[r.ID]; ok || r.State.Ended() { // only its file was not moved
@@ -70,11 +86,14 @@ func (s *supervisor) takeUpOne(r record, p past) error {
 		return s.putAway(r)
 	}
 	last, told := p.states[r.ID]
+	typed := !s.opt.Adapter.Link && last.Reached(stateTyping)
 	why := ""
 	switch {
+	case typed && p.says(r):
+		return s.settleBy(r, last, p.left.turnEnd())
 	case last == StateAccepted:
 		why = whyAccepted
-	case !s.opt.Adapter.Link && last.Reached(stateTyping):
+	case typed:
 		why = whyTyped
 	case expired(r, s.opt.Now()):
 		why = whyExpired
@@ -86,6 +105,30 @@ func (s *supervisor) takeUpOne(r record, p past) error {
 	r.State, r.Why = StateFailed, why
 	info := r.info()
 	s.write(Event{Kind: EventMessage, Message: &info})
+	return s.putAway(r)
+}
+
+// settleBy ends a message by what the conversation that was left says of it.
+func (s *supervisor) settleBy(r record, last MessageState, end TurnEndInfo) error {
+	steps := []MessageState{StateAccepted, StateDone}
+	if r.Why = whyFailed(end); end.Reason == TurnExited {
+		r.Why = whyAccepted
+	}
+	if r.Why != "" {
+		steps[1] = StateFailed
+	}
+	if last.Reached(StateAccepted) {
+		steps = steps[1:]
+	}
+	for _, state := range steps {
+		info := r.info()
+		info.State, info.Evidence = state, adapter.ByTranscript
+		if !state.Ended() {
+			info.Why = ""
+		}
+		s.write(Event{Kind: EventMessage, Message: &info})
+	}
+	r.State = steps[len(steps)-1]
 	return s.putAway(r)
 }
 

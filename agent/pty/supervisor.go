@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,8 +37,9 @@ type supervisor struct {
 	screen screenModel
 	child  *child
 	server *server
-	link   *link // the built-in agent's, nil while it has none
-	tail   tail  // of an outside agent's transcript
+	link   *link                  // the built-in agent's, nil while it has none
+	tail   tail                   // of an outside agent's transcript
+	said   atomic.Pointer[string] // in the conversation of late
 
 	ops     chan func()
 	over    chan struct{} // closed when nobody takes ops any more
@@ -62,6 +64,9 @@ type supervisor struct {
 	applying bool
 	filed    int64                  // place of the message that was filed last
 	held     bool                   // what OnHeld was told
+	readying readying               // of an outside agent
+	wasTold  bool                   // the watch's word, before its last look
+	advice   bool                   // Advise was called
 	measured bool                   // the meter runs
 	ending   bool                   // the child has been told to end
 	drained  bool                   // it has ended and all of its output is there
@@ -87,6 +92,7 @@ func Run(ctx context.Context, opt Options) (ExitInfo, error) {
 		tick: stoppedTimer(), unhold: stoppedTimer(), expire: stoppedTimer(), linkEnd: stoppedTimer(), probe: stoppedTimer(), meter: stoppedTimer(),
 		stuck: map[string]MessageInfo{}, stopTending: func() {},
 	}
+	s.said.Store(new(string))
 	// Before the child starts: an early hang-up must not orphan it.
 	signal.Notify(s.signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGWINCH)
 	defer signal.Stop(s.signals)
@@ -110,7 +116,7 @@ func (s *supervisor) run(ctx context.Context) (ExitInfo, error) {
 		s.close()
 		return ExitInfo{Code: 1}, err
 	}
-	if err := s.start(); err != nil {
+	if err := s.start(ctx); err != nil {
 		exit := ExitInfo{Code: 127}
 		s.write(Event{Kind: EventExit, Exit: &exit, Error: err.Error()})
 		s.close()
@@ -161,8 +167,11 @@ func (s *supervisor) open() (err error) {
 }
 
 // start starts the child and all that moves.
-func (s *supervisor) start() (err error) {
-	argv := s.opt.Argv
+func (s *supervisor) start(ctx context.Context) (err error) {
+	argv, first, err := s.first(ctx)
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:gosec // starting what it is told to is its task
 	cmd.Dir, cmd.Env = s.opt.WorkDir, s.opt.Env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.term.slave, s.term.slave, s.term.slave
@@ -171,13 +180,24 @@ func (s *supervisor) start() (err error) {
 		return fmt.Errorf("preparing the pane's terminal: %w", err)
 	}
 	if s.child, err = startChild(cmd); err != nil {
+		s.unstarted(first)
 		return fmt.Errorf("starting %s: %w", argv[0], err)
 	}
 	s.write(Event{Kind: EventStart, Start: &StartInfo{
-		Argv: argv, Dir: s.opt.WorkDir, PID: os.Getpid(), ChildPID: s.child.pid, Adapter: s.opt.Adapter.Name,
+		Argv: s.withoutPrompt(argv, first), Dir: s.opt.WorkDir, PID: os.Getpid(), ChildPID: s.child.pid, Adapter: s.opt.Adapter.Name,
 	}})
+	if first != nil {
+		s.apply(s.m.delivered(first.rec.ID, adapter.ByProcess))
+	}
 	s.server.serve()
 	return nil
+}
+
+// advised writes down what there is to warn of.
+func (s *supervisor) advised() {
+	if text := s.opt.Advise(s.work); text != "" {
+		s.do(s.work, func() { s.write(Event{Kind: EventWarning, Warning: &WarningInfo{Text: clip(text, 512)}}) })
+	}
 }
 
 func (s *supervisor) paneFiles() paneFiles { return paneFiles{in: s.opt.In, out: s.opt.Out} }
@@ -193,13 +213,23 @@ func offer[T any](ch chan T, v T) {
 // last output is drained and nothing is under way any more.
 func (s *supervisor) loop(ctx context.Context) {
 	ended, cancelled := s.child.done, ctx.Done()
-	s.apply(s.m.boot())
+	first := ""
+	if e := s.m.main; e != nil {
+		first = e.rec.ID
+		s.apply(s.m.poke())
+	} else {
+		s.apply(s.m.boot())
+	}
 	if !s.m.link {
 		s.watch.on = s.opt.Adapter
-		if s.opt.Adapter.Status {
-			s.watch.trust = adapter.SignalStatus.Trust() // also before its first word: it may start slowly
+		switch { // also before its first word: it may start slowly
+		case s.opt.Hooked:
+			s.watch.trust = adapter.SignalHook.Trust()
+		case s.opt.Adapter.Status:
+			s.watch.trust = adapter.SignalStatus.Trust()
 		}
-		s.watch.begin(watchReady, "", 0, time.Now())
+		s.readying.began = time.Now()
+		s.watch.begin(watchReady, first, 0, s.readying.began)
 		s.look()
 	}
 	for !s.m.exited || !s.m.settled() {

@@ -95,7 +95,10 @@ func (t *tail) sofar() *Usage {
 	if !t.counts {
 		return nil
 	}
-	u := t.used
+	return usageOf(t.used)
+}
+
+func usageOf(u adapter.Tokens) *Usage {
 	return &Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Cost: u.Cost}
 }
 
@@ -112,7 +115,7 @@ func (s *supervisor) probing() {
 	if s.opt.Adapter.Format == "" {
 		return
 	}
-	running := s.watch.mode == watchAnswer || s.watch.mode == watchTurn
+	running := s.watch.mode == watchAnswer || s.watch.mode == watchTurn || s.watch.mode == watchReady && s.watch.id != ""
 	switch {
 	case running && !s.tail.inTurn:
 		s.tail.begin()
@@ -144,7 +147,9 @@ func (s *supervisor) readTranscript() {
 			if s.tail.asked && rec.Means != adapter.MeansWorking {
 				s.cues.add(cue{kind: adapter.SignalFile, text: string(rec.Means), note: rec.Text, at: s.term.output.Load() + 1})
 			}
-		case adapter.RecordPrompt, adapter.RecordText, adapter.RecordUsage:
+		case adapter.RecordPrompt, adapter.RecordText:
+			s.say(rec.Text)
+		case adapter.RecordUsage:
 		}
 	})
 }

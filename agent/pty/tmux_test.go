@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	creack "github.com/creack/pty"
 )
 
 // A tmuxServer is a real one, private to a test.
@@ -260,6 +262,17 @@ func TestInTmux(t *testing.T) {
 			s.tmux("paste-buffer", "-p", "-r", "-b", "x", "-t", p.id)
 			waitFile(t, file, "\x1b[200~two\nlines\x1b[201~")
 		}},
+		{"focus", func(t *testing.T, s *tmuxServer) {
+			file := filepath.Join(t.TempDir(), "f")
+			p := s.supervised(sh(`stty raw -echo; printf '\033[?1004hup'; exec dd bs=1 of=` + file + ` 2>/dev/null`)...)
+			p.shows("up")
+			s.tmux("set-option", "-g", "focus-events", "on")
+			client := s.attach()
+			s.tmux("switch-client", "-c", client, "-t", p.id)
+			waitFile(t, file, "\x1b[I")
+			s.tmux("switch-client", "-c", client, "-t", "keep")
+			waitFile(t, file, "\x1b[O")
+		}},
 		{"clipboard", func(_ *testing.T, s *tmuxServer) {
 			p := s.supervised(sh(`printf '\033]52;c;aGVsbG8gY2xpcA==\007'; exec sleep 1000`)...)
 			p.until("the clipboard", func() bool { out, _ := s.try("show-buffer"); return strings.Contains(out, "hello clip") })
@@ -290,6 +303,33 @@ func TestLastLinesInTmux(t *testing.T) {
 	}
 }
 
+// attach has a client show the server, in a terminal of its own that nobody
+// looks at, until the test ends. It gives the client's name.
+func (s *tmuxServer) attach() (client string) {
+	s.t.Helper()
+	cmd := exec.Command("tmux", "-S", s.socket, "attach-session", "-t", "keep")
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "TMUX=")
+	ptmx, err := creack.StartWithSize(cmd, &creack.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	screen := newScreen(s.t, ptmx)
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		<-screen.done
+		_ = ptmx.Close()
+	})
+	ctx := testContext(s.t)
+	for client == "" {
+		client = strings.TrimSpace(s.tmux("list-clients", "-F", "#{client_name}"))
+		if err := wait(ctx, 20*time.Millisecond); err != nil {
+			s.t.Fatalf("the client did not attach; it shows\n%q", screen.String())
+		}
+	}
+	return client
+}
+
 // A step is keys for a full-screen program, or a size, and what it must show
 // then.
 type tuiStep struct {
@@ -298,33 +338,42 @@ type tuiStep struct {
 	want       string
 }
 
+// A fullScreen is a program and what is done with it.
+type fullScreen struct {
+	program, command string
+	steps            []tuiStep
+	lives            bool // what it shows changes by itself
+}
+
+// monitor is htop, or top, which is where there is a shell.
+func monitor() fullScreen {
+	quit := tuiStep{keys: []string{"q"}}
+	if _, err := exec.LookPath("htop"); err == nil {
+		return fullScreen{"htop", "exec htop -d 1000", []tuiStep{{want: "F10Quit"}, {cols: "90", rows: "20", want: "F10Quit"}, {keys: []string{"F1"}, want: "htop dev team"}, {keys: []string{"q"}, want: "F10Quit"}, quit}, true}
+	}
+	return fullScreen{"top", "exec top", []tuiStep{{want: "PID"}, {cols: "70", rows: "20", want: "PID"}, quit}, true}
+}
+
 // Full-screen programs look the same with the supervisor as without it, after
 // each step.
 func TestFullScreen(t *testing.T) {
 	t.Parallel()
 	s := startTmux(t)
-	tests := []struct {
-		program string
-		command string
-		steps   []tuiStep
-	}{
+	tests := []fullScreen{
 		{"vim", "exec vim -u NONE -N -i NONE -n text", []tuiStep{
 			{want: "line 3"}, {keys: []string{":set number ruler hlsearch", "Enter"}, want: "  3 line 3"}, {keys: []string{"3Goinserted 漢字 é", "Escape"}, want: "inserted 漢字"},
 			{cols: "63", rows: "11", want: "inserted"}, {keys: []string{"/line 44", "Enter"}, want: "line 44"}, {keys: []string{":vsplit", "Enter"}, want: "|"},
 			{keys: []string{":w", "Enter"}, want: "written"}, {keys: []string{":qa!", "Enter"}},
-		}},
+		}, false},
 		{"less", "exec less text", []tuiStep{
 			{want: "line 5"}, {keys: []string{"Space"}, want: "line 40"}, {keys: []string{"/line 77", "Enter"}, want: "line 77"},
 			{cols: "50", rows: "9", want: "line 77"}, {keys: []string{"G"}, want: "line 100"}, {keys: []string{"q"}},
-		}},
-		{"htop", "exec htop -d 1000", []tuiStep{{want: "F10Quit"}, {keys: []string{"q"}}}},
+		}, false},
+		monitor(),
 	}
 	for _, test := range tests {
 		t.Run(test.program, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(test.program); err != nil {
-				t.Skipf("%s is not installed", test.program)
-			}
 			s := &tmuxServer{t: t, socket: s.socket}
 			files := []string{textFile(t), textFile(t)}
 			in := func(file string) []string { return sh("cd " + filepath.Dir(file) + "; " + test.command) }
@@ -341,7 +390,7 @@ func TestFullScreen(t *testing.T) {
 						p.shows(step.want)
 					}
 				}
-				if test.program == "htop" || i == len(test.steps)-1 {
+				if test.lives || i == len(test.steps)-1 {
 					continue // its figures differ; they end
 				}
 				bare.until(fmt.Sprintf("the same in step %d:\n%s", i+1, inside.capture()), func() bool { return look(bare) == look(inside) })

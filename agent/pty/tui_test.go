@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"muntin/agent/adapter"
 )
 
 // A fakeTUI says how a full-screen program with a composer behaves. It writes
@@ -34,6 +36,9 @@ type fakeTUI struct {
 	Kitty    int           // flags of the keyboard protocol that it switches on
 	Status   bool          // it tells its status
 	NoPaste  bool          // it knows no bracketed paste
+	Keeps    string        // the file that it writes its conversation into; it says how much is in it at its start
+	Lazy     bool          // it throws away what is submitted
+	Mute     bool          // it says nothing of its turns on its terminal
 	composer []rune
 	pastes   []string
 	insert   bool
@@ -82,6 +87,10 @@ func playTUI() error {
 		}
 	}
 	fmt.Print("\x1b[2J\x1b[Hfake\r\n")
+	if f.Keeps != "" {
+		kept, _ := os.ReadFile(f.Keeps) // none at first
+		fmt.Printf("it has kept %d prompts\r\n", bytes.Count(kept, []byte(`"prompt"`)))
+	}
 	if !f.NoPaste {
 		fmt.Print("\x1b[?2004h")
 	}
@@ -99,7 +108,7 @@ type readKeys struct {
 }
 
 func (f *fakeTUI) say(state string) {
-	if f.Status {
+	if f.Status && (!f.Mute || state == "idle") {
 		fmt.Printf("\x1b]7501;state=%s:app=fake\x1b\\", state)
 	}
 }
@@ -137,9 +146,14 @@ func (f *fakeTUI) run(keys <-chan readKeys) error {
 		}
 		if !f.until.IsZero() && !time.Now().Before(f.until) {
 			f.until = time.Time{}
+			if err := f.keep(adapter.Record{Kind: adapter.RecordTurn, Means: adapter.MeansDone}); err != nil {
+				return err
+			}
 			f.say("done")
 			f.say("idle")
-			fmt.Print("\r\nanswered\r\n")
+			if !f.Mute {
+				fmt.Print("\r\nanswered\r\n")
+			}
 			f.draw()
 			if len(f.queue) > 0 {
 				f.begin()
@@ -224,10 +238,13 @@ func (f *fakeTUI) submit() error {
 		text.WriteRune(r)
 	}
 	f.composer, f.pastes = nil, nil
-	if text.Len() == 0 {
+	if text.Len() == 0 || f.Lazy {
 		return nil
 	}
 	f.queue = append(f.queue, text.String())
+	if err := f.keep(adapter.Record{Kind: adapter.RecordPrompt, Text: text.String()}); err != nil {
+		return err
+	}
 	if f.until.IsZero() {
 		f.begin()
 	}
@@ -238,23 +255,9 @@ func (f *fakeTUI) begin() {
 	f.queue = f.queue[1:]
 	f.until = time.Now().Add(f.Busy)
 	f.say("working")
-	fmt.Print("\r\nworking\r\n")
-}
-
-// randomText is one as people and programs send: any length, hostile, but
-// nothing that is left out of what is typed.
-func randomText(r *rand.Rand, n int) string {
-	words := []string{
-		"word", "漢字", "é", "👩‍👩‍👧‍👦", "\n", "\t", "$(rm -rf x)", "`x`", "#{pane_id}", ";", "--", "'\"\\", "Enter", "C-c", "\u202e", "/quit", "@file", "!ls", "[200~", "\u00a0",
+	if !f.Mute {
+		fmt.Print("\r\nworking\r\n")
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "m%d ", n)
-	for range r.IntN(1 << r.IntN(9)) {
-		b.WriteString(words[r.IntN(len(words))])
-		b.WriteByte(' ')
-	}
-	b.WriteString("end")
-	return b.String()
 }
 
 // Each message reaches a program with a composer once, whole and by itself,
@@ -480,13 +483,4 @@ func checkSoak(t *testing.T, log string, want map[string]int) (wrong []string) {
 		}
 	}
 	return wrong
-}
-
-func appendLine(path, line string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(line + "\n")
-	return errors.Join(err, f.Close())
 }

@@ -24,10 +24,12 @@ type machine struct {
 	measure func() *Resources // what the agent's processes hold now; nil: nobody asks
 	guard   func() error      // why nothing must be typed now: a person is at it
 
-	state  AgentState
-	source adapter.Evidence
-	since  time.Time
-	turn   int // number of the last turn
+	state     AgentState
+	source    adapter.Evidence
+	since     time.Time
+	sure      adapter.Confidence // in what is concluded from the screen now
+	stateSure adapter.Confidence // in the state
+	turn      int                // number of the last turn
 
 	cur      *turn
 	booted   bool      // the first checkpoint has been tried
@@ -140,7 +142,7 @@ func (m *machine) ready(source adapter.Evidence) []effect {
 	if m.exited || m.state == AgentIdle || m.state == AgentWorking {
 		return nil
 	}
-	m.write(Event{Kind: EventReady, Ready: &ReadyInfo{Source: source}})
+	m.write(Event{Kind: EventReady, Ready: &ReadyInfo{Source: source, Confidence: m.sureOf(source)}})
 	if m.cur != nil {
 		m.enter(AgentWorking, source)
 	} else {
@@ -227,7 +229,7 @@ func (m *machine) turnStarted(message string, source adapter.Evidence) []effect 
 	if m.unkept(message) {
 		m.check(nil)
 		// Before what has happened in it meanwhile.
-		m.later = slices.Insert(m.later, 0, func() []effect { return m.turnStarted(message, source) })
+		m.later = slices.Insert(m.later, 0, m.asSure(func() []effect { return m.turnStarted(message, source) }))
 		return m.flush()
 	}
 	m.begin(message, source)
@@ -254,7 +256,7 @@ func (m *machine) begin(message string, source adapter.Evidence) {
 	}
 	m.cur = t
 	m.enter(AgentWorking, source)
-	m.write(Event{Kind: EventTurnStart, TurnStart: &TurnStartInfo{Message: t.message, Task: t.task, Source: source}})
+	m.write(Event{Kind: EventTurnStart, TurnStart: &TurnStartInfo{Message: t.message, Task: t.task, Source: source, Confidence: m.sureOf(source)}})
 }
 
 // overtaken deals with a message that was to begin a turn when a person was
@@ -276,7 +278,9 @@ func (m *machine) tool(info ToolInfo) []effect {
 	if m.busy() {
 		return m.postpone(func() []effect { return m.tool(info) })
 	}
-	m.waiter = nil // it goes on
+	if m.link {
+		m.waiter = nil // it goes on; another's transcript may be behind
+	}
 	m.write(Event{Kind: EventTool, Tool: &info})
 	return m.flush()
 }
@@ -299,6 +303,7 @@ func (m *machine) turnOver(end TurnEndInfo) []effect {
 	if _, is := adapter.LimitOf(end.Error, m.clock()); is && end.Reason == TurnError && !m.cur.limited {
 		m.tellLimit(LimitInfo{Text: clip(end.Error, 512), Source: end.Source})
 	}
+	end.Confidence = m.sureOf(end.Source)
 	m.cur.end = &end
 	m.settling = true
 	m.do(effect{checkpoint: CauseTurn})
@@ -368,6 +373,7 @@ func (m *machine) settle(cp *CheckpointInfo) {
 	m.cur, m.open, m.settling, m.waiter = nil, nil, false, nil
 	if m.state == AgentWorking {
 		m.enter(AgentIdle, end.Source)
+		m.stateSure = end.Confidence
 	}
 	for _, e := range open {
 		if why := whyFailed(end); why != "" && e.rec.Kind != KindAbort {
@@ -399,8 +405,27 @@ func (m *machine) busy() bool { return m.settling || m.checking || !m.booted }
 
 // postpone keeps something that happened until the checkpoint is there.
 func (m *machine) postpone(fn func() []effect) []effect {
-	m.later = append(m.later, fn)
+	m.later = append(m.later, m.asSure(fn))
 	return nil
+}
+
+// asSure has fn called later with the confidence of now.
+func (m *machine) asSure(fn func() []effect) func() []effect {
+	sure := m.sure
+	return func() []effect {
+		before := m.sure
+		m.sure = sure
+		defer func() { m.sure = before }()
+		return fn()
+	}
+}
+
+// sureOf is the confidence to write down with a source.
+func (m *machine) sureOf(source adapter.Evidence) adapter.Confidence {
+	if source == adapter.ByScreen {
+		return m.sure
+	}
+	return ""
 }
 
 // take says that the agent has e, and that it was handed over, if that was not
@@ -434,7 +459,7 @@ func (m *machine) enter(s AgentState, source adapter.Evidence) {
 	if m.state != s {
 		m.since = m.clock()
 	}
-	m.state, m.source = s, source
+	m.state, m.source, m.stateSure = s, source, m.sureOf(source)
 }
 
 func (m *machine) write(ev Event) {
@@ -458,7 +483,7 @@ func (m *machine) do(e effect) { m.todo = append(m.todo, e) }
 // status tells what the agent does.
 func (m *machine) status() Status {
 	s := Status{
-		State: m.state, Source: m.source, Since: m.since, Turn: m.turn,
+		State: m.state, Source: m.source, Confidence: m.stateSure, Since: m.since, Turn: m.turn,
 		Queued: len(m.waiting) + len(m.urgent), Held: m.holding, Waiting: m.waiter, Limit: m.limited,
 	}
 	switch {

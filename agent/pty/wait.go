@@ -16,6 +16,7 @@ func (m *machine) waits(info WaitingInfo) []effect {
 	if m.cur == nil && m.state != AgentStarting || m.waiter == nil && info.For == WaitNothing {
 		return nil
 	}
+	info.Confidence = m.sureOf(info.Source)
 	m.write(Event{Kind: EventWaiting, Waiting: &info})
 	m.waiter = &info
 	if info.For == WaitNothing {
@@ -34,12 +35,12 @@ func (m *machine) limit(info LimitInfo) []effect {
 }
 
 func (m *machine) tellLimit(info LimitInfo) {
-	l, _ := adapter.LimitOf(info.Text, m.clock())
-	if info.Kind == "" {
+	info.Confidence = m.sureOf(info.Source)
+	if l, is := adapter.LimitOf(info.Text, m.clock()); is && info.Kind == "" {
 		info.Kind = l.Kind
 	}
-	if info.RetryAt == nil && !l.RetryAt.IsZero() {
-		info.RetryAt = &l.RetryAt
+	if at := adapter.RetryAt(info.Text, m.clock()); info.RetryAt == nil && !at.IsZero() {
+		info.RetryAt = &at
 	}
 	m.limited = &info
 	if m.cur != nil {

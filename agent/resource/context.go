@@ -1,9 +1,14 @@
 // Package resource finds what a coding agent is told before the conversation
-// begins: the project's context files, and the system prompt made from them.
+// begins: context files, skills, prompt templates, themes, and the system prompt
+// made from them.
 //
-// Context files are read without asking, as every agent reads them. Settings,
-// skills and extensions of a project need the user's trust and are not loaded
-// here.
+// Context files are read without asking, as every agent reads them: they are text
+// for the model. What else a project brings along is loaded only when the person
+// trusts the folder. That is decided by names alone, see Brought: nothing of an
+// untrusted project is read.
+//
+// Of two things with one name the nearer counts: what the command line names, the
+// project's, the user's, then that of packages.
 package resource
 
 import (
@@ -76,7 +81,7 @@ func folders(dir, home string) []string {
 func contextFile(dir string) (*File, error) {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
 		path := filepath.Join(dir, name)
-		text, err := readHead(path)
+		text, err := readHead(path, MaxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -93,8 +98,8 @@ func contextFile(dir string) (*File, error) {
 	return nil, nil
 }
 
-// readHead reads at most one byte more than MaxFile, of a regular file only.
-func readHead(path string) (string, error) {
+// readHead reads at most one byte more than limit, of a regular file only.
+func readHead(path string, limit int64) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", plainError(err)
@@ -107,7 +112,7 @@ func readHead(path string) (string, error) {
 		return "", plainError(err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return "", plainError(err)
 	}

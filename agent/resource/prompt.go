@@ -2,6 +2,7 @@ package resource
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ type Prompt struct {
 	Date   time.Time
 	Tools  []llm.Tool
 	Files  []File
+	Skills []Skill
 	System string // the caller's own words, in place of those of this package
 	Append string // the caller's own words, after the project's
 }
@@ -37,6 +39,9 @@ func (p Prompt) Text() string {
 	}
 	if s := strings.TrimSpace(p.Append); s != "" {
 		b.WriteString("\n" + s + "\n")
+	}
+	if slices.ContainsFunc(p.Tools, func(t llm.Tool) bool { return t.Name == "read" }) { // without it they cannot be read
+		writeSkills(&b, offered(p.Skills))
 	}
 	fmt.Fprintf(&b, "\nWorking folder: %s\nDate: %s\n", p.Dir, p.Date.Format(time.DateOnly))
 	return b.String()

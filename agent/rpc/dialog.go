@@ -121,15 +121,3 @@ func (s *Server) Waiting() {
 		})
 	})
 }
-
-func (s *Server) getCommands(_ context.Context, _ command) answer {
-	all := []object{}
-	for _, c := range s.current().Commands() {
-		o := object{"name": c.Name, "source": "extension"}
-		if c.Description != "" {
-			o["description"] = c.Description
-		}
-		all = append(all, o)
-	}
-	return answer{data: object{"commands": all}}
-}

@@ -19,14 +19,16 @@ type message struct {
 	Behavior string      `json:"streamingBehavior"`
 }
 
-func (m message) input() (harness.Input, error) {
+// input is the message for the model: a template's text in place of its name.
+func (m message) input(h *harness.Harness) (harness.Input, error) {
 	for i, b := range m.Images {
 		if b.Type != llm.BlockImage || b.Data == "" || b.MimeType == "" {
 			return harness.Input{}, errors.New("an image needs type, data and mimeType")
 		}
 		m.Images[i] = llm.Block{Type: b.Type, Data: b.Data, MimeType: b.MimeType}
 	}
-	return harness.Input{Text: m.Message, Images: m.Images}, nil
+	text, err := h.Expand(m.Message)
+	return harness.Input{Text: text, Images: m.Images}, err
 }
 
 func (s *Server) prompt(ctx context.Context, c command) answer {
@@ -34,7 +36,7 @@ func (s *Server) prompt(ctx context.Context, c command) answer {
 	if err := c.params(&m); err != nil {
 		return answer{err: err}
 	}
-	in, err := m.input()
+	in, err := m.input(s.current())
 	if err != nil {
 		return answer{err: err}
 	}
@@ -68,7 +70,7 @@ func (s *Server) queued(c command, put func(*harness.Harness, harness.Input)) an
 	if err := c.params(&m); err != nil {
 		return answer{err: err}
 	}
-	in, err := m.input()
+	in, err := m.input(s.current())
 	if err != nil {
 		return answer{err: err}
 	}

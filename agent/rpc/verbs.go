@@ -77,6 +77,11 @@ func (s *Server) getMessages(_ context.Context, _ command) answer {
 	return answer{data: object{"messages": all}, err: err}
 }
 
+// getCommands are those of extensions, prompt templates and skills.
+func (s *Server) getCommands(context.Context, command) answer {
+	return answer{data: object{"commands": s.current().Commands()}}
+}
+
 func (s *Server) setModel(ctx context.Context, c command) answer {
 	var p struct{ Provider, ModelID string }
 	if err := c.params(&p); err != nil {
@@ -121,15 +126,6 @@ func (s *Server) getModels(_ context.Context, _ command) answer {
 	return answer{data: object{"models": list(s.opts.Models())}}
 }
 
-// levels are those of the present model.
-func levels(h *harness.Harness) []llm.Level {
-	m := h.Model().Known
-	if m.ID == "" {
-		return llm.Levels()
-	}
-	return slices.DeleteFunc(llm.Levels(), func(l llm.Level) bool { return !m.Supports(l) })
-}
-
 func (s *Server) setThinking(_ context.Context, c command) answer {
 	var p struct{ Level llm.Level }
 	if err := c.params(&p); err != nil {
@@ -144,7 +140,7 @@ func (s *Server) setThinking(_ context.Context, c command) answer {
 
 func (s *Server) cycleThinking(_ context.Context, _ command) answer {
 	h := s.current()
-	all := levels(h)
+	all := h.Model().Levels()
 	if len(all) < 2 {
 		return answer{data: null()}
 	}
@@ -153,7 +149,7 @@ func (s *Server) cycleThinking(_ context.Context, _ command) answer {
 }
 
 func (s *Server) getLevels(_ context.Context, _ command) answer {
-	return answer{data: object{"levels": levels(s.current())}}
+	return answer{data: object{"levels": s.current().Model().Levels()}}
 }
 
 func (s *Server) setSteeringMode(_ context.Context, c command) answer {

@@ -10,15 +10,16 @@ import (
 // maxLine is the longest line taken from a pipe; a terminal gives less.
 const maxLine = 1 << 20
 
-// readLines starts to read lines. stop ends that and waits for it.
-func (l *loop) readLines() (stop func()) {
-	if l.opts.In == nil {
+// readLines starts to read lines, which become inputs. stop ends that and waits for
+// it.
+func (s *screen) readLines() (stop func()) {
+	if s.in == nil {
 		return func() {}
 	}
-	in := term.NewSource(l.opts.In)
-	lines := make(chan string)
+	in := term.NewSource(s.in)
+	lines := make(chan input)
 	done := make(chan struct{})
-	l.lines = lines
+	s.typing = lines
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(lines)
@@ -26,7 +27,7 @@ func (l *loop) readLines() (stop func()) {
 		scan.Buffer(nil, maxLine)
 		for scan.Scan() {
 			select {
-			case lines <- scan.Text():
+			case lines <- input{kind: inputLine, text: scan.Text()}:
 			case <-done:
 				return
 			}

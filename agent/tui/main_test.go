@@ -58,7 +58,15 @@ rules:
 type buffer struct {
 	mu    sync.Mutex
 	text  strings.Builder
+	since int // where what a test looks at begins
 	wrote chan struct{}
+}
+
+// mark begins what seeSince looks at.
+func (b *buffer) mark() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.since = b.text.Len()
 }
 
 func (b *buffer) Write(p []byte) (int, error) {
@@ -89,6 +97,7 @@ type ui struct {
 	agent *harness.Harness
 	dir   string
 	link  *link
+	ui    *UI
 	end   chan error
 	once  sync.Once
 	err   error
@@ -126,6 +135,7 @@ func run(t *testing.T, change func(*setup)) *ui {
 	if err != nil {
 		t.Fatal(err)
 	}
+	u.ui = front
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { u.end <- front.Run(ctx, u.agent, s.notices...) }()
 	t.Cleanup(func() {
@@ -133,6 +143,9 @@ func run(t *testing.T, change func(*setup)) *ui {
 		u.in.Close()
 		_ = u.ended() // the test looks at it, if it is of interest
 		u.agent.Close()
+		if last := front.Agent(); last != nil {
+			last.Close()
+		}
 	})
 	return u
 }
@@ -181,6 +194,25 @@ func (u *ui) see(texts ...string) {
 		}
 	}
 }
+
+// seeSince is see for what was written since the mark.
+func (u *ui) seeSince(texts ...string) {
+	u.t.Helper()
+	u.until(strings.Join(texts, ", then "), func() bool {
+		rest := ansi.Strip(u.out.raw()[u.out.since:])
+		for _, want := range texts {
+			i := strings.Index(rest, want)
+			if i < 0 {
+				return false
+			}
+			rest = rest[i+len(want):]
+		}
+		return true
+	})
+}
+
+// front is the agent that the front end has now.
+func (u *ui) front() *harness.Harness { return u.ui.Agent() }
 
 // until waits for something that no write tells of.
 func (u *ui) until(what string, ok func() bool) {

@@ -17,18 +17,13 @@ const (
 	stateError   state = "error"
 )
 
-// status reports the state by OSC 7501, the program status sequence that Pi and
-// Codex send. A terminal that does not know it shows nothing. msg is its first
+// statusSequence reports the state by OSC 7501, the program status sequence that Pi
+// and Codex send. A terminal that does not know it shows nothing. msg is its first
 // line in base64.
-func (s *screen) status(st state, msg string) {
-	if !s.terminal {
-		return
+func statusSequence(st state, msg string) string {
+	seq := "\x1b]7501;state=" + string(st) + ":app=muntin"
+	if first, _, _ := strings.Cut(strings.TrimSpace(msg), "\n"); first != "" {
+		seq += ":msg=" + base64.StdEncoding.EncodeToString([]byte(term.CleanLine(first)))
 	}
-	s.write(func(b *strings.Builder) {
-		b.WriteString("\x1b]7501;state=" + string(st) + ":app=muntin")
-		if first, _, _ := strings.Cut(strings.TrimSpace(msg), "\n"); first != "" {
-			b.WriteString(":msg=" + base64.StdEncoding.EncodeToString([]byte(term.CleanLine(first))))
-		}
-		b.WriteString("\x1b\\")
-	})
+	return seq + "\x1b\\"
 }

@@ -1,44 +1,32 @@
 // Package tui is the interactive front end of the coding agent, for a pane.
 //
-// It is line-oriented: it writes the conversation into the terminal's scrollback
-// and reads prompts as lines, which the terminal itself lets one edit. There is no
-// full-screen editor yet. What follows from that: a line holds at most what the
-// terminal's line editing takes (4096 bytes on Linux), a paste of several lines is
-// several messages, and what was typed but not sent is not shown again after other
-// output came between.
+// On a terminal it draws on the main screen: the conversation goes into the
+// terminal's own scrollback, once, and below it a small region shows what streams
+// in, what runs and what waits, the editor and a status line. The plain display
+// (Options.Live is false) writes lines and reads lines, for screen readers, dumb
+// terminals and pipes; there a line holds at most what the terminal's line editing
+// takes (4096 bytes on Linux), and a paste of several lines is several messages.
 //
-// Enter sends a prompt, or steers the turn that runs. Ctrl-C aborts that turn;
-// while nothing runs, twice within two seconds leaves. Ctrl-D leaves when the
-// prompts that wait are done.
-//
-// Prompts also come over a Link, from whoever supervises the pane. Nothing is
+// Enter sends a prompt, or steers the turn that runs; /hotkeys and /help tell the
+// rest. Prompts also come over a Link, from whoever supervises the pane. Nothing is
 // written, and nothing wakes up, while nothing happens.
 package tui
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
+	"muntin/agent"
 	"muntin/agent/harness"
-	"muntin/agent/session"
 	"muntin/internal/term"
 )
 
 // quitWindow is how soon a second Ctrl-C must follow the first one to leave.
 const quitWindow = 2 * time.Second
-
-// An Agent is what the front end needs of the coding agent. *harness.Harness is
-// one; its comments say what the methods do.
-type Agent interface {
-	PromptFrom(ctx context.Context, from session.Origin, text string) (harness.Outcome, error)
-	Continue(ctx context.Context) (harness.Outcome, error)
-	SteerFrom(from session.Origin, text string)
-	Queued() int
-	Knows(originID string) bool
-	Abort()
-}
 
 // A Kind says what an incoming message wants.
 type Kind string
@@ -87,11 +75,17 @@ type Link interface {
 	// Tool tells of the running turn's tool calls.
 	Tool(t ToolReport)
 	// TurnEnd says that the turn is over. err is why it did not end well; it
-	// matches harness.ErrAborted after an abort.
+	// matches harness.ErrAborted after an abort, and ErrEnding when the process
+	// was told to end.
 	TurnEnd(id string, o harness.Outcome, err error)
 }
 
-// Options say how the front end looks and where it is. Out is needed.
+// ErrEnding says that a turn was cut off because the process was told to end:
+// nobody wanted the turn itself to stop.
+var ErrEnding = errors.New("the agent's process was told to end")
+
+// Options say how the front end looks and where it is. Out is needed; with Live
+// also In, which must be a terminal, Tty and Size.
 type Options struct {
 	In         io.Reader        // prompts, a line each; nil: none
 	Out        io.Writer        // colours are brought down by this writer, see term.Streams
@@ -106,14 +100,25 @@ type Options struct {
 	Dir        string
 	First      string // a prompt to begin with; "": none
 	Now        func() time.Time
+	Host       Host
+
+	Live    bool                       // draw on the terminal; else write lines
+	Tty     *os.File                   // what Out goes to
+	Size    func() (width, height int) // of it, in cells
+	Env     []string                   // os.Environ(), for TERM and for programs that are started
+	History string                     // the file of what was sent before; "": none is kept
+
+	commands func() []Command
 }
 
 // A UI is one interactive front end. Make it with New, give its OnEvent to
 // harness.Open, then call Run, once.
 type UI struct {
-	opts   Options
-	screen *screen
-	turn   *turnLog
+	opts    Options
+	display display
+	turn    *turnLog
+	cost    *purse
+	present atomic.Pointer[harness.Harness] // exchanged by commands that need that no turn runs
 }
 
 // New makes a front end that has not written anything yet.
@@ -124,6 +129,22 @@ func New(opts Options) *UI {
 	if opts.Width == nil {
 		opts.Width = func() int { return term.DefaultWidth }
 	}
-	s := &screen{out: opts.Out, theme: opts.Theme, width: opts.Width, terminal: opts.Terminal, echo: opts.Echo}
-	return &UI{opts: opts, screen: s, turn: &turnLog{link: opts.Link}}
+	u := &UI{opts: opts, turn: &turnLog{link: opts.Link}, cost: &purse{}}
+	if opts.Live {
+		u.display = newFull(opts)
+	} else {
+		u.display = &screen{in: opts.In, out: opts.Out, theme: opts.Theme, width: opts.Width, terminal: opts.Terminal, echo: opts.Echo}
+	}
+	return u
 }
+
+// OnEvent shows an event and tells the link of it. Give it to harness.Open.
+func (u *UI) OnEvent(e agent.Event) {
+	u.turn.on(e)
+	u.cost.on(e)
+	u.display.event(e)
+}
+
+// Agent is the agent of the present conversation; nil before Run. Whoever called Run
+// closes it.
+func (u *UI) Agent() *harness.Harness { return u.present.Load() }

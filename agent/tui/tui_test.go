@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"muntin/agent/harness"
 )
 
 func TestTurn(t *testing.T) {
@@ -259,5 +257,3 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
-
-var _ Agent = (*harness.Harness)(nil)

@@ -7,6 +7,7 @@ import (
 
 	"muntin/agent"
 	"muntin/agent/harness"
+	"muntin/agent/llm"
 )
 
 // turnLog tells the link about the running turn. A message is accepted, and the
@@ -41,16 +42,28 @@ func (t *turnLog) expect(m message) {
 	t.expected = append(t.expected, m)
 }
 
+// drop forgets a message that was taken back, and returns it.
+func (t *turnLog) drop(text string) (m message, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.IndexFunc(t.expected, func(m message) bool { return m.text == text })
+	if i < 0 {
+		return message{}, false
+	}
+	m = t.expected[i]
+	t.expected = slices.Delete(t.expected, i, i+1)
+	return m, true
+}
+
 // on takes the events of the turn, from its goroutine.
 func (t *turnLog) on(e agent.Event) {
+	if e.Type == agent.EventMessageEnd && e.Message != nil && e.Message.Role == llm.RoleUser {
+		t.taken(e.Message.Text())
+	}
 	if t.link == nil {
 		return
 	}
 	switch e.Type {
-	case agent.EventMessageEnd:
-		if e.Message != nil && e.Message.Role == roleUser {
-			t.taken(e.Message.Text())
-		}
 	case agent.EventToolStart:
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -97,9 +110,6 @@ func (t *turnLog) start(id string) {
 
 // end is called after the turn's goroutine has ended.
 func (t *turnLog) end(o harness.Outcome, err error) {
-	if t.link == nil {
-		return
-	}
 	t.mu.Lock()
 	id := t.id
 	// A message that began the turn and was not taken is over with it; steers
@@ -108,5 +118,7 @@ func (t *turnLog) end(o harness.Outcome, err error) {
 		t.expected = t.expected[1:]
 	}
 	t.mu.Unlock()
-	t.link.TurnEnd(id, o, err)
+	if t.link != nil {
+		t.link.TurnEnd(id, o, err)
+	}
 }

@@ -14,6 +14,8 @@ type row struct {
 	ready, accepted, end, approval     string // the evidence
 	wrote, second, resumed, checkpoint bool
 	usage                              bool
+	first                              string   // how the first prompt was handed over
+	screen                             []string // what was known by the screen alone
 	failed                             string
 }
 
@@ -29,7 +31,7 @@ func (r row) String() string {
 func (r row) cells() []string {
 	return []string{
 		r.name, dash(r.version), dash(r.ready), dash(r.accepted), dash(r.end), yes(r.wrote), yes(r.second), dash(r.approval), yes(r.resumed),
-		yes(r.checkpoint), yes(r.usage),
+		yes(r.checkpoint), yes(r.usage), dash(r.first), dash(strings.Join(r.screen, ", ")),
 	}
 }
 
@@ -76,8 +78,8 @@ func writeTable(path string, rows []row) error {
 	}
 	var b strings.Builder
 	b.Write(head)
-	b.WriteString(beginMark + "\n\n| CLI | version | ready | accepted | turn end | wrote a file | prompt while it works | approval | resumed | checkpoint a turn | usage | tried |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString(beginMark + "\n\n| CLI | version | ready | accepted | turn end | wrote a file | prompt while it works | approval | resumed | checkpoint a turn | usage | first prompt by | by its screen alone | tried |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, p := range products() {
 		b.WriteString(lines[p.name])
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"muntin/agent/adapter"
 	"muntin/agent/llm/llmtest"
 	"muntin/agent/pty"
 	"muntin/internal/id"
@@ -86,6 +87,7 @@ func (t *trial) take(ctx context.Context) error {
 		return err
 	}
 	t.row.ready = string(ready.Ready.Source)
+	t.looks(ctx, work, "at rest", func(s adapter.Seen) bool { return s.Composer && s.Sight.Means != adapter.MeansWorking })
 	if err := t.first(ctx, work); err != nil {
 		return err
 	}
@@ -185,6 +187,9 @@ func (t *trial) resume(ctx context.Context, a *agent) error {
 	return nil
 }
 
+// asked is the file that the agent that asks is to write.
+func (t *trial) asked() string { return filepath.Join(t.at.work, "asked.txt") }
+
 // approval has the agent that asks write a file, and says yes at its pane.
 func (t *trial) approval(ctx context.Context) error {
 	if t.p.ask == nil {
@@ -196,14 +201,16 @@ func (t *trial) approval(ctx context.Context) error {
 		return err
 	}
 	defer a.close()
-	if _, err := a.await(ctx, "ready", func(e pty.Event) bool { return e.Ready != nil }); err != nil {
+	// It has had its prompt since the start.
+	file := t.asked()
+	given, err := a.await(ctx, "its first prompt", func(e pty.Event) bool {
+		return e.Message != nil && e.Message.From == "recipe" && e.Message.State == pty.StateDelivered
+	})
+	if err != nil {
 		return fmt.Errorf("approval: %w", err)
 	}
-	file := filepath.Join(t.at.work, "asked.txt")
-	msg, err := a.send(ctx, "Please write this one. [[ask:"+file+"]]")
-	if err != nil {
-		return err
-	}
+	msg := given.Message.ID
+	t.row.first = string(given.Message.Evidence)
 	waiting, err := a.await(ctx, "its asking", func(e pty.Event) bool { return e.Waiting != nil && e.Waiting.For != pty.WaitNothing })
 	if err != nil {
 		return fmt.Errorf("approval: %w", err)
@@ -212,6 +219,7 @@ func (t *trial) approval(ctx context.Context) error {
 		return errors.New("approval: it wrote the file before it was allowed to")
 	}
 	t.row.approval = string(waiting.Waiting.Source)
+	t.looks(ctx, a, "asking", func(s adapter.Seen) bool { return s.Sight.Means == adapter.MeansApproval })
 	pane, err := t.pane(ctx, a)
 	if err != nil {
 		return err
@@ -227,6 +235,34 @@ func (t *trial) approval(ctx context.Context) error {
 	}
 	return nil
 }
+
+// looks waits until the screen alone tells what fits, and says so in the row.
+func (t *trial) looks(ctx context.Context, a *agent, what string, fits func(adapter.Seen) bool) {
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
+	ad, _ := adapter.Lookup(t.p.name)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	shown := ""
+	for ad.Composer != "" {
+		if screen, err := a.client.Screen(ctx, false); err == nil {
+			shown = strings.TrimSpace(strings.Join(screen.Lines, "\n"))
+			if fits(ad.See(screen.Lines, "")) {
+				t.row.screen = append(t.row.screen, what)
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			fmt.Fprintf(os.Stderr, "%s %s is not known by its screen:\n%s\n", t.p.name, what, shown)
+			return
+		}
+	}
+}
+
+// settle is how long a screen may take to be drawn.
+const settle = 20 * time.Second
 
 func (t *trial) socket() string { return filepath.Join(t.at.home, "t.sock") }
 
@@ -301,14 +337,18 @@ func (t *trial) recipe(env []string) string {
 		name, _, _ := strings.Cut(kv, "=")
 		names = append(names, name)
 	}
-	agent := func(name string, command []string) string {
+	agent := func(name, prompt string, command []string) string {
 		argv, _ := json.Marshal(command) // JSON is YAML
 		list, _ := json.Marshal(names)
-		return fmt.Sprintf("  - name: %s\n    role: assistant\n    isolation: none\n    command: %s\n    env: %s\n", name, argv, list)
+		text := fmt.Sprintf("  - name: %s\n    role: assistant\n    isolation: none\n    command: %s\n    env: %s\n", name, argv, list)
+		if prompt != "" {
+			text += fmt.Sprintf("    prompt: %q\n", prompt)
+		}
+		return text
 	}
-	text := "muntin: 1\nname: trial\nagents:\n" + agent("work", t.p.all)
+	text := "muntin: 1\nname: trial\nagents:\n" + agent("work", "", t.p.all)
 	if t.p.ask != nil {
-		text += agent("ask", t.p.ask)
+		text += agent("ask", "Please write this one. [[ask:"+t.asked()+"]]", t.p.ask)
 	}
 	return text
 }

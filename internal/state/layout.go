@@ -58,6 +58,9 @@ func (l Layout) Repo(r Repo) RepoDir {
 // Models is the user's own models, in Pi's format.
 func (l Layout) Models() string { return filepath.Join(l.Config, "models.json") }
 
+// Ports is the leases of ports of all runs.
+func (l Layout) Ports() string { return filepath.Join(l.State, "ports.json") }
+
 // Credentials is the stored keys of model providers, mode 0600.
 func (l Layout) Credentials() string { return filepath.Join(l.Config, "auth.json") }
 
@@ -133,6 +136,9 @@ func (d RunDir) Lock() string { return filepath.Join(d.Path, "orchestrator.lock"
 
 // Log is the structured log of one of the run's processes.
 func (d RunDir) Log(name string) string { return filepath.Join(d.Path, "logs", name+".log") }
+
+// Ports is the leases of ports of all runs, not of this one alone.
+func (d RunDir) Ports() string { return d.repo.layout.Ports() }
 
 // Agents is the folder with one folder an agent.
 func (d RunDir) Agents() string { return filepath.Join(d.Path, "agents") }

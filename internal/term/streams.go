@@ -90,5 +90,8 @@ func (s Streams) Size() (width, height int) {
 	return width, height
 }
 
+// Terminal is the terminal that Out goes to; nil where it is none.
+func (s Streams) Terminal() *os.File { return s.file }
+
 // Interactive reports whether a person can answer questions and watch a screen.
 func (s Streams) Interactive() bool { return s.InTTY && s.OutTTY }

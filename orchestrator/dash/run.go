@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	xterm "golang.org/x/term"
 
+	"muntin/internal/rest"
 	"muntin/internal/term"
 )
 
@@ -66,15 +67,15 @@ func runPlain(ctx context.Context, opts Options) error {
 }
 
 func runLive(ctx context.Context, opts Options, file *os.File) error {
-	out := &output{File: file}
+	out := &rest.Output{File: file}
 	m := &model{now: opts.Now, onKey: opts.OnKey}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(opts.In), tea.WithOutput(out),
 		tea.WithEnvironment(opts.Env), tea.WithoutSignalHandler(),
 		// The theme uses 16 colours. Left to itself the library asks the tmux
 		// server for its abilities, at the price of a process.
 		tea.WithColorProfile(colorprofile.Env(opts.Env)))
-	m.pause = newPause(p, out)
-	defer m.pause.close()
+	m.pause = rest.New(p, out)
+	defer m.pause.Close()
 
 	feedCtx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -150,7 +151,7 @@ type model struct {
 	ask, left     bool
 	now           func() time.Time
 	onKey         func(string)
-	pause         *pause
+	pause         *rest.Pause
 }
 
 // Init does nothing: the views come by themselves.
@@ -158,7 +159,7 @@ func (m *model) Init() tea.Cmd { return nil }
 
 // Update takes in a view, a key, a new size or a tick.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.pause.wake()
+	m.pause.Wake()
 	switch msg := msg.(type) {
 	case View:
 		m.view = msg

@@ -17,8 +17,6 @@ const (
 	togetherCols = 100
 	// minCols and minRows are the smallest agent's pane that can be worked in.
 	minCols, minRows = 50, 10
-	// boardName is the name of the orchestrator's own pane.
-	boardName = "board"
 )
 
 // A Host starts and stops fleets on one tmux server.
@@ -33,15 +31,36 @@ func New(server *tmux.Server) *Host { return &Host{server: server} }
 // and one pane an agent, each running its program as the pane's own process.
 func (h *Host) Start(ctx context.Context, f orchestrator.Fleet) error {
 	spec := tmux.SessionSpec{
-		Name: f.Session, Cols: f.Cols, Rows: f.Rows, Dir: f.Board.Dir, Env: f.Env,
+		Name: f.Session, Cols: f.Cols, Rows: f.Rows, Dir: dirOf(f), Env: f.Env,
 		Meta: map[string]string{"run": f.Label},
 	}
-	_, err := h.server.Spawn(ctx, spec, windows(f))
+	err := h.spawn(ctx, spec, f)
 	var start *tmux.StartError
 	if errors.As(err, &start) { // the session was made, and is left for a look
 		return errors.Join(err, h.Stop(context.WithoutCancel(ctx), f.Session))
 	}
 	return err
+}
+
+// spawnTries is how often a server is met that is just ending.
+const spawnTries = 4
+
+// spawn makes the session of a fleet. A server ends with its last session: one
+// that was there a moment ago may go while it is asked, and then a new one is
+// started.
+func (h *Host) spawn(ctx context.Context, spec tmux.SessionSpec, f orchestrator.Fleet) error {
+	for try := 1; ; try++ {
+		_, err := h.server.Spawn(ctx, spec, windows(f))
+		gone := errors.Is(err, tmux.ErrNoServer) || errors.Is(err, tmux.ErrStale)
+		if !gone || try == spawnTries || ctx.Err() != nil {
+			return err
+		}
+		server, openErr := h.server.Reopen(ctx)
+		if openErr != nil {
+			return errors.Join(err, openErr)
+		}
+		h.server = server
+	}
 }
 
 // Stop ends the fleet of a session. A session, or a server, that is not there
@@ -80,7 +99,7 @@ func (h *Host) Watch(ctx context.Context, session string, ended func(agent strin
 		case tmux.EventResync, tmux.EventAdded:
 			err = h.compare(ctx, session, seen, ended)
 		case tmux.EventDied, tmux.EventGone:
-			if name := e.Pane.Meta["name"]; e.Pane.SessionName == session && name != boardName && name != "" {
+			if name := e.Pane.Meta["name"]; e.Pane.SessionName == session && name != orchestrator.BoardPane && name != "" {
 				err = ended(name)
 			}
 		default: // agents live
@@ -104,7 +123,7 @@ func (h *Host) compare(ctx context.Context, session string, seen map[string]bool
 	alive := map[string]bool{}
 	for _, p := range sn.Panes {
 		name := p.Meta["name"]
-		if p.SessionName != session || name == boardName || name == "" {
+		if p.SessionName != session || name == orchestrator.BoardPane || name == "" {
 			continue
 		}
 		seen[name] = true
@@ -127,10 +146,12 @@ func isGone(err error) bool {
 // windows lays a fleet out: a few agents beside the board, so that all is
 // seen at once; more in windows of their own.
 func windows(f orchestrator.Fleet) []tmux.WindowSpec {
-	board := pane(f.Board, boardName)
-	var agents []tmux.PaneSpec
+	var board, agents []tmux.PaneSpec
+	if f.Board.Name != "" {
+		board = append(board, pane(f.Board))
+	}
 	for _, a := range f.Agents {
-		agents = append(agents, pane(a, a.Name))
+		agents = append(agents, pane(a))
 	}
 	layout := f.Layout.Style
 	if layout == recipes.LayoutAuto || layout == "" {
@@ -139,27 +160,33 @@ func windows(f orchestrator.Fleet) []tmux.WindowSpec {
 			layout = "split"
 		}
 	}
-	switch layout {
-	case recipes.LayoutTogether:
-		return []tmux.WindowSpec{{
-			Name: "run", Layout: tmux.MainVertical, Panes: append([]tmux.PaneSpec{board}, agents...),
-		}}
-	case recipes.LayoutWindows:
-		list := []tmux.WindowSpec{{Name: "board", Panes: []tmux.PaneSpec{board}}}
+	var list []tmux.WindowSpec
+	if layout == recipes.LayoutTogether {
+		return []tmux.WindowSpec{{Name: "run", Layout: tmux.MainVertical, Panes: append(board, agents...)}}
+	}
+	if len(board) > 0 {
+		list = append(list, tmux.WindowSpec{Name: orchestrator.BoardPane, Panes: board})
+	}
+	if layout == recipes.LayoutWindows {
 		for _, a := range agents {
 			list = append(list, tmux.WindowSpec{Name: a.Title, Panes: []tmux.PaneSpec{a}})
 		}
 		return list
 	}
-	return []tmux.WindowSpec{
-		{Name: "board", Panes: []tmux.PaneSpec{board}},
-		{Name: "agents", Panes: agents, MinCols: minCols, MinRows: minRows},
+	if len(agents) > 0 {
+		list = append(list, tmux.WindowSpec{Name: "agents", Panes: agents, MinCols: minCols, MinRows: minRows})
 	}
+	return list
 }
 
-func pane(p orchestrator.Pane, kind string) tmux.PaneSpec {
-	return tmux.PaneSpec{
-		Argv: p.Argv, Dir: p.Dir, Title: p.Name,
-		Meta: map[string]string{"name": kind},
+func pane(p orchestrator.Pane) tmux.PaneSpec {
+	return tmux.PaneSpec{Argv: p.Argv, Dir: p.Dir, Title: p.Name, Meta: map[string]string{"name": p.Name}}
+}
+
+// dirOf is where panes start that a person opens in the session.
+func dirOf(f orchestrator.Fleet) string {
+	if f.Board.Dir == "" && len(f.Agents) > 0 {
+		return f.Agents[0].Dir
 	}
+	return f.Board.Dir
 }

@@ -87,6 +87,21 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
+// A server ends with its last session. A host that has met one starts the next.
+func TestStartAfterTheServerHasEnded(t *testing.T) {
+	t.Parallel()
+	host := New(tmuxtest.Server(t))
+	f := fleet(t, 1, 200, recipes.LayoutAuto)
+	for range 3 {
+		if err := host.Start(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+		if err := host.Stop(t.Context(), f.Session); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Ends of agents' programs are told: those before, those by status, by
 // signal and with the pane; not the board's.
 func TestWatchTellsOfEnds(t *testing.T) {

@@ -73,14 +73,18 @@ func (m *Manager) add(ctx context.Context, a addition) error {
 	if err == nil {
 		return nil
 	}
-	// The folder is minutes old, was empty when we made it, and nobody knows
-	// of it yet: the guards of Remove have nothing to protect here.
-	_, rmErr := m.git.run(context.WithoutCancel(ctx),
-		call{dir: m.repo.Root, args: []string{"worktree", "remove", "--force", a.path}})
-	if rmErr != nil && !strings.Contains(stderr(rmErr), "is not a working tree") {
-		return errors.Join(err, rmErr)
+	return errors.Join(err, m.unregister(context.WithoutCancel(ctx), a.path))
+}
+
+// unregister takes away a worktree that is just being made. Its folder is
+// minutes old, was empty when we made it, and nobody knows of it yet: the
+// guards of Remove have nothing to protect here.
+func (m *Manager) unregister(ctx context.Context, path string) error {
+	_, err := m.run(ctx, "worktree", "remove", "--force", path)
+	if err != nil && !strings.Contains(stderr(err), "is not a working tree") {
+		return err
 	}
-	return err
+	return nil
 }
 
 // register makes git's record of the worktree, without its files. Two gits
@@ -115,6 +119,11 @@ func (m *Manager) fill(ctx context.Context, path string) error {
 	if _, err := m.git.run(ctx, call{dir: path, args: args}); err != nil {
 		return fmt.Errorf("writing the files: %w", err)
 	}
+	return m.verify(ctx, path)
+}
+
+// verify checks that a worktree nobody has worked in is as its commit.
+func (m *Manager) verify(ctx context.Context, path string) error {
 	out, err := m.git.run(ctx, call{dir: path, args: []string{"status", "--porcelain", "-z", "--untracked-files=normal"}})
 	if err != nil {
 		return fmt.Errorf("checking the files: %w", err)

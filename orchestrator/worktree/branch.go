@@ -57,13 +57,13 @@ func (m *Manager) deleteBranch(ctx context.Context, name, old string) error {
 }
 
 // onlyHere counts the commits up to oid that are on no branch but this one,
-// local or remote-tracking.
+// local or remote-tracking, and that no ref of muntin's own keeps in another form.
 func (m *Manager) onlyHere(ctx context.Context, oid, branch string) (int, error) {
 	args := []string{"rev-list", "--count", oid, "--not"}
 	if branch != "" {
 		args = append(args, "--exclude="+branch)
 	}
-	out, err := m.run(ctx, append(args, "--branches", "--remotes")...)
+	out, err := m.run(ctx, append(args, "--branches", "--remotes", "--glob="+startRefs, "--glob="+landedRefs)...)
 	if err != nil {
 		return 0, fmt.Errorf("counting commits: %w", err)
 	}

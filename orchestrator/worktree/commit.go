@@ -22,6 +22,8 @@ type CommitRequest struct {
 	Tree    string // object id of exactly what the commit holds
 	Message string
 	Author  Identity
+
+	when string // of the author, in git's raw format; empty: now
 }
 
 // Commit puts a commit of exactly the given tree (that of the checkpoint whose
@@ -112,8 +114,11 @@ func (m *Manager) commitTree(ctx context.Context, req CommitRequest, parents []s
 		who.Email = "muntin@localhost"
 	}
 	when := fmt.Sprintf("%d %s", m.now().Unix(), m.now().Format("-0700")) // git's raw date format
+	if req.when == "" {
+		req.when = when
+	}
 	env := []string{
-		"GIT_AUTHOR_NAME=" + who.Name, "GIT_AUTHOR_EMAIL=" + who.Email, "GIT_AUTHOR_DATE=" + when,
+		"GIT_AUTHOR_NAME=" + who.Name, "GIT_AUTHOR_EMAIL=" + who.Email, "GIT_AUTHOR_DATE=" + req.when,
 		"GIT_COMMITTER_NAME=muntin", "GIT_COMMITTER_EMAIL=muntin@localhost", "GIT_COMMITTER_DATE=" + when,
 	}
 	message := strings.TrimRight(req.Message, "\n") + "\n"

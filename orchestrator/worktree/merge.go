@@ -14,6 +14,9 @@ type Conflict struct {
 	Path   string `json:"path"`
 	Kind   string `json:"kind"`   // git's word: contents, modify/delete, add/add, rename/delete, …
 	Detail string `json:"detail"` // git's sentence
+	Hunks  []Hunk `json:"hunks,omitempty"`
+
+	stages [3]string // objects of base, ours and theirs; empty where a side has none
 }
 
 // A MergeResult tells what a merge did. With Conflicts it did nothing.
@@ -43,11 +46,7 @@ func (e *OverwriteError) Error() string {
 // matches ErrMoved if somebody else moved into meanwhile (call again) and
 // ErrMissing if one of the branches is not there.
 func (m *Manager) Merge(ctx context.Context, into, from, message string) (MergeResult, error) {
-	res, err := m.merge(ctx, into, from, message)
-	if err != nil {
-		return MergeResult{}, fmt.Errorf("merging %s into %s: %w", from, into, err)
-	}
-	return res, nil
+	return m.Land(ctx, Landing{Into: into, From: from, Message: message})
 }
 
 // Update brings an agent's worktree up to the branch to: a fast-forward where
@@ -67,33 +66,29 @@ func (m *Manager) Update(ctx context.Context, wt Worktree, to string) (MergeResu
 	return m.Merge(ctx, wt.Branch, to, "Merge "+to+" into "+wt.Branch)
 }
 
-func (m *Manager) merge(ctx context.Context, into, from, message string) (MergeResult, error) {
-	ours, theirs, err := m.tips(ctx, into, from)
+func (m *Manager) merge(ctx context.Context, l Landing) (MergeResult, error) {
+	f, err := m.fork(ctx, l.Into, l.From)
 	if err != nil {
 		return MergeResult{}, err
 	}
-	base, err := m.run(ctx, "merge-base", ours, theirs)
-	if err != nil && exitCode(err) != 1 {
-		return MergeResult{}, err
-	}
-	switch strings.TrimSpace(base) {
-	case theirs:
-		return m.result(ctx, MergeResult{Commit: ours, UpToDate: true})
-	case ours:
-		if err := m.forward(ctx, moveRequest{branch: into, from: ours, to: theirs, note: "muntin: fast-forward"}); err != nil {
+	switch f.base {
+	case f.theirs:
+		return m.result(ctx, MergeResult{Commit: f.ours, UpToDate: true})
+	case f.ours:
+		if err := m.forward(ctx, moveRequest{branch: l.Into, from: f.ours, to: f.theirs, note: "muntin: fast-forward"}); err != nil {
 			return MergeResult{}, err
 		}
-		return m.result(ctx, MergeResult{Commit: theirs, FastForward: true})
+		return m.result(ctx, MergeResult{Commit: f.theirs, FastForward: true})
 	}
-	tree, conflicts, err := m.mergeTree(ctx, ours, theirs)
+	tree, conflicts, err := m.mergeTree(ctx, f.ours, f.theirs)
 	if err != nil || len(conflicts) > 0 {
 		return MergeResult{Conflicts: conflicts}, err
 	}
-	oid, err := m.commitTree(ctx, CommitRequest{Tree: tree, Message: message}, []string{ours, theirs})
+	oid, err := m.commitTree(ctx, CommitRequest{Tree: tree, Message: l.Message, Author: l.Author}, []string{f.ours, f.theirs})
 	if err != nil {
 		return MergeResult{}, err
 	}
-	if err := m.forward(ctx, moveRequest{branch: into, from: ours, to: oid, note: "muntin: merge"}); err != nil {
+	if err := m.forward(ctx, moveRequest{branch: l.Into, from: f.ours, to: oid, note: "muntin: merge"}); err != nil {
 		return MergeResult{}, err
 	}
 	return MergeResult{Commit: oid, Tree: tree}, nil
@@ -131,7 +126,11 @@ func (m *Manager) result(ctx context.Context, res MergeResult) (MergeResult, err
 
 // mergeTree merges two commits in the object store (git-merge-tree(1)).
 func (m *Manager) mergeTree(ctx context.Context, ours, theirs string) (string, []Conflict, error) {
-	out, err := m.run(ctx, "merge-tree", "--write-tree", "-z", ours, theirs)
+	return m.git.mergeTree(ctx, m.repo.Root, ours, theirs)
+}
+
+func (g git) mergeTree(ctx context.Context, dir, ours, theirs string) (string, []Conflict, error) {
+	out, err := g.run(ctx, call{dir: dir, args: []string{"merge-tree", "--write-tree", "-z", ours, theirs}})
 	if err != nil && exitCode(err) != 1 {
 		return "", nil, err
 	}
@@ -144,9 +143,9 @@ func (m *Manager) mergeTree(ctx context.Context, ours, theirs string) (string, [
 		return "", nil, errors.New("reading git's merge: it reports a conflict without a path")
 	}
 	if clean {
-		conflicts = nil
+		return tree, nil, nil
 	}
-	return tree, conflicts, nil
+	return tree, conflicts, g.fillHunks(ctx, dir, conflicts)
 }
 
 // parseMergeTree reads `git merge-tree --write-tree -z`: the tree; with
@@ -160,11 +159,13 @@ func parseMergeTree(out string) (string, []Conflict, error) {
 	}
 	var list conflictList
 	for len(items) > 0 && items[0] != "" {
-		_, path, ok := strings.Cut(items[0], "\t")
-		if !ok {
+		stage, path, ok := strings.Cut(items[0], "\t")
+		f := strings.Fields(stage)
+		if !ok || len(f) != 3 || !isOID(f[1]) || len(f[2]) != 1 || f[2] < "1" || f[2] > "3" {
 			return "", nil, fmt.Errorf("reading git's merge: cannot read %.80q", items[0])
 		}
 		list.add(path)
+		list[list.find(path)].stages[f[2][0]-'1'] = f[1]
 		items = items[1:]
 	}
 	if len(items) > 0 {

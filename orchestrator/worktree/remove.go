@@ -21,6 +21,12 @@ type RemoveRequest struct {
 	// Unused says that the worktree was made for something that did not come
 	// about. If it really holds nothing of its own, no trash entry stays.
 	Unused bool
+	// Fresh says that nobody has worked in it since Spawn, so that its ignored
+	// files are those of its preparation, and worth nothing.
+	Fresh bool
+	// Teardown is run in it before anything is counted or moved. What fails
+	// there is a note: the removal goes on.
+	Teardown Commands
 }
 
 // A RemoveReport is the trash entry of what was removed, and what could not be
@@ -76,6 +82,9 @@ func (m *Manager) remove(ctx context.Context, req RemoveRequest) (RemoveReport, 
 	if err != nil {
 		return RemoveReport{}, err
 	}
+	if err := req.Teardown.run(ctx, wt.Path); err != nil {
+		notes = append(notes, "teardown: "+err.Error())
+	}
 	rep := RemoveReport{Notes: notes, Entry: Entry{
 		Version: 1, ID: id.New(m.now()), State: EntryRemoving, Time: m.now().UTC(),
 		Path: wt.Path, Branch: wt.Branch, Head: wt.Head, DeleteBranch: req.Branch, Unused: req.Unused,
@@ -83,6 +92,9 @@ func (m *Manager) remove(ctx context.Context, req RemoveRequest) (RemoveReport, 
 	e := &rep.Entry
 	if e.Losses, err = m.losses(ctx, wt); err != nil {
 		return RemoveReport{}, err
+	}
+	if req.Fresh {
+		e.Ignored = 0
 	}
 	if req.Branch != "" {
 		if e.BranchTip, err = m.Tip(ctx, req.Branch); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"muntin/internal/durable"
 )
@@ -105,8 +106,21 @@ func (m *Manager) restoreFiles(ctx context.Context, path string, e Entry) error 
 	}
 	// The exit status only says whether something differs.
 	_, err = m.git.run(ctx, call{dir: path, args: []string{"update-index", "-q", "--refresh"}})
-	if exitCode(err) == 1 {
+	if err != nil && exitCode(err) != 1 {
+		return err
+	}
+	return m.sparse(ctx, path)
+}
+
+// sparse leaves the paths out again that a sparse checkout leaves out: the
+// index that was just read has them all.
+func (m *Manager) sparse(ctx context.Context, path string) error {
+	out, err := m.git.run(ctx, call{dir: path, args: []string{"config", "--type=bool", "core.sparseCheckout"}})
+	if exitCode(err) == 1 || err == nil && strings.TrimSpace(out) != "true" {
 		return nil
+	}
+	if err == nil {
+		_, err = m.git.run(ctx, call{dir: path, args: []string{"sparse-checkout", "reapply"}})
 	}
 	return err
 }

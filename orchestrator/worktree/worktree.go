@@ -39,6 +39,9 @@ func Integration(run string) string { return branchPrefix + run + "/" + Merged }
 // AgentBranch is the name of an agent's branch in a run.
 func AgentBranch(run, agent string) string { return branchPrefix + run + "/" + agent }
 
+// BranchRef is the full name of a branch.
+func BranchRef(branch string) string { return headsPrefix + branch }
+
 // CheckNames returns an error unless run and agent can name branches. The
 // agent may be empty.
 func CheckNames(run, agent string) error {

@@ -52,18 +52,18 @@ func TestParse(t *testing.T) {
 		!a.ReadyPaste || !a.NoSteer || a.Means(adapter.SignalTitle, "so busy") != adapter.MeansWorking || a.Means(adapter.SignalBell, "") != adapter.MeansApproval {
 		t.Errorf("got %+v", a)
 	}
-	start := a.Prepare(adapter.Launch{Argv: []string{"ours", "x"}, FilesDir: "/f"})
-	if got := strings.Join(start.Argv, " "); got != "ours --session "+start.Conversation+" --quiet x" || start.Conversation == "" {
+	start, err := a.Prepare(adapter.Launch{Argv: []string{"ours", "x"}, FilesDir: "/f"})
+	if got := strings.Join(start.Argv, " "); err != nil || got != "ours --session "+start.Conversation+" --quiet x" || start.Conversation == "" {
 		t.Errorf("argv %q", got)
 	}
 	if !slices.Equal(start.Env, []string{"A=/f/a", "B=2"}) {
 		t.Errorf("env %q", start.Env)
 	}
-	if again := a.Prepare(adapter.Launch{Argv: []string{"ours"}, Conversation: "c"}); strings.Join(again.Argv, " ") != "ours --resume c --quiet" {
+	if again, err := a.Prepare(adapter.Launch{Argv: []string{"ours"}, Conversation: "c"}); err != nil || strings.Join(again.Argv, " ") != "ours --resume c --quiet" {
 		t.Errorf("resumed as %q", again.Argv)
 	}
-	if s, ok := a.See([]string{"Allow?"}); !ok || s.Note != "it asks" {
-		t.Errorf("the screen is %+v, %v", s, ok)
+	if s := a.See([]string{"Allow?"}, ""); s.Sight.Note != "it asks" {
+		t.Errorf("the screen is %+v", s)
 	}
 	if got := a.Transcripts([]string{"OURS_HOME=/o"}, "c"); got != "/o/log/c.jsonl" {
 		t.Errorf("transcript %q", got)

@@ -53,15 +53,20 @@ type document struct {
 	ReadyPaste  bool                `yaml:"ready_paste"`
 	Steer       *bool               `yaml:"steer"`
 	Signals     []signal            `yaml:"signals"`
+	Composer    string              `yaml:"composer"`
 	Screen      []sight             `yaml:"screen"`
 	Args        []string            `yaml:"args"`
 	New         []string            `yaml:"new"`
 	Resume      []string            `yaml:"resume"`
 	Fork        []string            `yaml:"fork"`
+	Prompt      []string            `yaml:"prompt"`
 	Alone       []string            `yaml:"alone"`
 	Env         map[string]string   `yaml:"env"`
 	StripEnv    []string            `yaml:"strip_env"`
 	Approval    map[string][]string `yaml:"approval"`
+	Sandbox     map[string][]string `yaml:"sandbox"`
+	Thinking    []string            `yaml:"thinking"`
+	Tools       []string            `yaml:"tools"`
 	Versions    string              `yaml:"versions"`
 	Home        home                `yaml:"home"`
 	Transcript  transcript          `yaml:"transcript"`
@@ -164,7 +169,10 @@ func (c *checker) adapter(name string, d document) adapter.Adapter {
 		c.bad("$.muntin", "want \"muntin: %d\", the version of this form", Version)
 	}
 	a, _ := adapter.Lookup(adapter.Generic)
-	a.Name, a.Description, a.Versions = name, d.Description, d.Versions
+	a.Name, a.Description, a.Versions = name, d.Description, adapter.Range(d.Versions)
+	if err := a.Versions.Check(); err != nil {
+		c.bad("$.versions", "%s", err)
+	}
 	a.ReadyOutput, a.ReadyPaste = true, d.ReadyPaste
 	a.NoSteer = d.Steer != nil && !*d.Steer
 	a.Submit, a.Abort = c.keys("$.submit", d.Submit, a.Submit), c.keys("$.abort", d.Abort, a.Abort)
@@ -172,14 +180,19 @@ func (c *checker) adapter(name string, d document) adapter.Adapter {
 	a.LongDelay = c.duration("$.long_delay", d.LongDelay, a.LongDelay)
 	a.Quiet = c.duration("$.quiet", d.Quiet, a.Quiet)
 	a.ReadyQuiet = c.duration("$.ready_quiet", d.ReadyQuiet, a.ReadyQuiet)
-	a.StripEnv, a.Approval = d.StripEnv, d.Approval
+	a.StripEnv, a.Approval, a.Sandbox = d.StripEnv, d.Approval, d.Sandbox
+	a.Thinking, a.Tools = c.holding("$.thinking", d.Thinking, "{value}"), c.holding("$.tools", d.Tools, "{value}")
 	for i, s := range d.Signals {
 		a.Rules = append(a.Rules, c.rule(fmt.Sprintf("$.signals[%d]", i), s))
 	}
+	if _, err := regexp.Compile(d.Composer); err != nil {
+		c.bad("$.composer", "want a regular expression: %s", err)
+	}
+	a.Composer = d.Composer
 	for i, s := range d.Screen {
 		a.Sights = append(a.Sights, c.sight(fmt.Sprintf("$.screen[%d]", i), s))
 	}
-	a.Setup = adapter.Setup{Resume: d.Resume, Fork: d.Fork, Alone: d.Alone}
+	a.Setup = adapter.Setup{Resume: d.Resume, Fork: d.Fork, Alone: d.Alone, Prompt: c.holding("$.prompt", d.Prompt, "{prompt}")}
 	if d.Args != nil {
 		a.Setup.Args = []adapter.Arg{{Words: d.Args}}
 	}
@@ -195,11 +208,19 @@ func (c *checker) adapter(name string, d document) adapter.Adapter {
 	slices.Sort(a.Setup.Env)
 	a.HomeEnv, a.HomeDir = d.Home.Env, d.Home.Dir
 	a.Transcript = d.Transcript.File
-	a.Format = oneOf(c, "$.transcript.format", d.Transcript.Format, "", adapter.FormatClaude, adapter.FormatCodex, adapter.FormatPi, adapter.FormatGemini, adapter.FormatQwen)
+	a.Format = oneOf(c, "$.transcript.format", d.Transcript.Format, "", adapter.FormatClaude, adapter.FormatCodex, adapter.FormatPi, adapter.FormatGemini, adapter.FormatQwen, adapter.FormatRecords)
 	if (a.Transcript == "") != (a.Format == "") {
 		c.bad("$.transcript", "transcript: want both file and format")
 	}
 	return a
+}
+
+// holding gives words that must hold a placeholder, or be none.
+func (c *checker) holding(at string, words []string, placeholder string) []string {
+	if words != nil && !strings.Contains(strings.Join(words, "\x00"), placeholder) {
+		c.bad(at, "want words with %s in them", placeholder)
+	}
+	return words
 }
 
 func (c *checker) rule(at string, s signal) adapter.Rule {

@@ -28,11 +28,15 @@ import (
 	"muntin/cmd/internal/cli/mcp"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
+	"muntin/cmd/internal/cli/pack"
 	"muntin/cmd/internal/cli/plan"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
+	"muntin/cmd/internal/cli/settings"
 	"muntin/cmd/internal/cli/todo"
+	"muntin/cmd/internal/cli/trust"
+	"muntin/cmd/internal/cli/work"
 	"muntin/internal/state"
 	"muntin/internal/term"
 )
@@ -146,9 +150,14 @@ func commands() []command {
 	return []command{
 		{"demo", "run", demo.NewCmd},
 		{"up", "run", run.NewUp},
+		{"run", "run", run.NewRun},
 		{"ls", "run", run.NewLs},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
+		{"merge", "run", work.NewMerge},
+		{"clean", "run", work.NewClean},
+		{"resume", "run", run.NewResume},
+		{"budget", "run", run.NewBudget},
 		{"recipe", "run", recipe.NewCmd},
 		{"send", "agent", message.NewSend},
 		{"msg", "agent", message.NewMsg},
@@ -159,11 +168,16 @@ func commands() []command {
 		{"mcp", "agent", mcp.NewCmd},
 		{"models", "agent", models.NewCmd},
 		{"login", "agent", models.NewLogin},
+		{"trust", "agent", trust.NewCmd},
+		{"settings", "agent", settings.NewCmd},
+		{"package", "agent", pack.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
+		{"diff", "files", work.NewDiff},
+		{"overlap", "files", work.NewOverlap},
 		{"checkpoint", "files", checkpoint.NewCmd},
 		{"rollback", "files", checkpoint.NewRollback},
-		{"undo", "files", checkpoint.NewUndo},
+		{"undo", "files", work.NewUndo},
 		{"redo", "files", checkpoint.NewRedo},
 		{"doctor", "more", doctor.NewCmd},
 		{"orchestrate", "", run.NewOrchestrate},

@@ -66,6 +66,10 @@ func setup(env *testscript.Env) error {
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(gitconfig), 0o600); err != nil {
 		return err
 	}
+	docs, err := filepath.Abs("../../../docs")
+	if err != nil {
+		return err
+	}
 	server := llmtest.NewServer(modelScript())
 	env.Defer(server.Close)
 	for key, value := range map[string]string{
@@ -77,6 +81,7 @@ func setup(env *testscript.Env) error {
 		"OPENAI_BASE_URL":     server.URL,
 		"OPENAI_API_KEY":      "sk-loopback-0123456789",
 		"MUNTIN_BIN":          filepath.Join(filepath.SplitList(env.Getenv("PATH"))[0], "muntin"),
+		"DOCS":                docs,
 		"LANG":                "C.UTF-8",
 		"LC_ALL":              "C.UTF-8",
 		"TERM":                "xterm-256color",

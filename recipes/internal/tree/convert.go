@@ -18,6 +18,9 @@ func (p *reader) node(n ast.Node) *Node {
 		}
 		return out
 	}
+	if p.tooLong(n, out.At) {
+		return out
+	}
 	switch n := n.(type) {
 	case *ast.NullNode:
 	case *ast.BoolNode:
@@ -43,7 +46,14 @@ func (p *reader) node(n ast.Node) *Node {
 	case *ast.MappingNode:
 		out.Kind, out.Pairs = Map, make([]Pair, 0, len(n.Values))
 		for _, kv := range n.Values {
-			p.pair(out, kv)
+			if !kv.Key.IsMergeKey() {
+				p.pair(out, kv)
+			}
+		}
+		for _, kv := range n.Values { // what is merged in stands behind what is there
+			if kv.Key.IsMergeKey() {
+				p.merge(out, p.node(kv.Value))
+			}
 		}
 	case *ast.MappingValueNode:
 		out.Kind, out.At = Map, p.placeOf(n.Key)
@@ -52,6 +62,22 @@ func (p *reader) node(n ast.Node) *Node {
 		return p.reference(n, out)
 	}
 	return out
+}
+
+// tooLong reports a list or mapping that no reader should have to compare with
+// itself.
+func (p *reader) tooLong(n ast.Node, at Place) bool {
+	size := 0
+	switch n := n.(type) {
+	case *ast.SequenceNode:
+		size = len(n.Values)
+	case *ast.MappingNode:
+		size = len(n.Values)
+	}
+	if size > maxItems {
+		p.problems.Add(at, "%d values are more than the limit of %d in one place", size, maxItems)
+	}
+	return size > maxItems
 }
 
 // whole is an integer of the YAML library, and whether it does not fit.
@@ -69,10 +95,6 @@ func (p *reader) pair(to *Node, kv *ast.MappingValueNode) {
 	value := p.node(kv.Value)
 	if kv.Value == nil {
 		value.At = p.placeOf(kv.Key)
-	}
-	if kv.Key.IsMergeKey() {
-		p.merge(to, value)
-		return
 	}
 	to.Pairs = append(to.Pairs, Pair{Key: kv.Key.GetToken().Value, KeyAt: p.placeOf(kv.Key), Value: value})
 }

@@ -24,6 +24,8 @@ const MaxSize = 1 << 20
 const (
 	maxNesting = 32      // far above what is needed and far below what overflows the YAML parser's stack
 	maxNodes   = 100_000 // when aliases are written out
+	maxItems   = 2_000   // of one list or mapping
+	maxKeys    = 10_000  // of a text: the YAML parser compares each with all of its mapping
 )
 
 // Options say how a text is read.
@@ -132,7 +134,7 @@ func invalidAt(src []byte) int {
 // checkTokens refuses what is not needed and what could hurt: deep nesting,
 // and anchors and aliases, with which a small file becomes a huge one.
 func (p *reader) checkTokens(tokens token.Tokens) {
-	flow, entries, line := 0, 0, 0
+	flow, entries, line, keys := 0, 0, 0, 0
 	for _, t := range tokens {
 		if t.Position.Line != line {
 			line, entries = t.Position.Line, 0
@@ -144,6 +146,11 @@ func (p *reader) checkTokens(tokens token.Tokens) {
 			flow--
 		case token.SequenceEntryType:
 			entries++
+		case token.MappingValueType:
+			if keys++; keys > maxKeys {
+				p.add(line, t.Position.Column, "more than %d keys", maxKeys)
+				return
+			}
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
 			if !p.Aliases {
 				p.add(line, t.Position.Column, "anchors, aliases and merge keys are not supported: write the value out, or put it in quotes if %q belongs to it", t.Value)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,8 +33,10 @@ type view struct {
 	Name        string              `json:"name"`
 	Description string              `json:"description,omitempty"`
 	Source      string              `json:"source"` // "built in", or the file
-	Versions    string              `json:"versions,omitempty"`
-	Evidence    []adapter.Evidence  `json:"evidence"` // of its turns, the best first
+	Versions    adapter.Range       `json:"versions,omitempty"`
+	Here        string              `json:"here,omitempty"`    // the version that is installed
+	Warning     string              `json:"warning,omitempty"` // it is one that was not tried
+	Evidence    []adapter.Evidence  `json:"evidence"`          // of its turns, the best first
 	Args        []string            `json:"args,omitempty"`
 	New         []string            `json:"new,omitempty"`
 	Resume      []string            `json:"resume,omitempty"`
@@ -106,7 +109,7 @@ type listing struct {
 	Bad      []string `json:"bad,omitempty"` // what is wrong with the user's own
 }
 
-func list(a *app.App) listing {
+func list(ctx context.Context, a *app.App) listing {
 	out := listing{Adapters: []view{}}
 	for _, name := range adapter.Names() {
 		ad, _ := adapter.Lookup(name)
@@ -125,29 +128,51 @@ func list(a *app.App) listing {
 		}
 		out.Adapters = append(out.Adapters, viewOf(a, ad, dir+"/"+name+".yaml"))
 	}
+	var asked sync.WaitGroup
+	for i := range out.Adapters {
+		asked.Go(func() { out.Adapters[i].ask(ctx, a) })
+	}
+	asked.Wait()
 	return out
+}
+
+// ask has the program of an adapter say its version, if it is installed.
+func (v *view) ask(ctx context.Context, a *app.App) {
+	if v.Versions == "" {
+		return
+	}
+	says, err := app.Versions(a).Of(ctx, v.Name, a.Environ)
+	if err != nil && says == "" {
+		return // it is not here
+	}
+	v.Here = adapter.VersionIn(says)
+	v.Warning = adapter.Adapter{Name: v.Name, Versions: v.Versions}.Untried(says)
 }
 
 func newLs(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "ls", Short: "List the adapters, built in and your own", Args: app.Args(0, 0, ""),
-		RunE: a.Interruptible(func(context.Context, []string) error {
-			all := list(a)
+		RunE: a.Interruptible(func(ctx context.Context, _ []string) error {
+			all := list(ctx, a)
 			if asJSON {
 				return a.PrintJSON(all)
 			}
-			t := term.NewTable("NAME", "TURNS KNOWN BY", "RESUMES", "TRIED WITH", "FROM")
+			t := term.NewTable("NAME", "TURNS KNOWN BY", "RESUMES", "TRIED WITH", "HERE", "FROM")
 			for _, v := range all.Adapters {
 				grades := make([]string, len(v.Evidence))
 				for i, e := range v.Evidence {
 					grades[i] = string(e)
 				}
 				resumes := ""
+				here := term.CleanLine(v.Here)
+				if v.Warning != "" {
+					here = a.Theme.Warn.Render(here + " (not tried)")
+				}
 				if v.Resume != nil {
 					resumes = "yes"
 				}
-				t.Row(a.Theme.Strong.Render(v.Name), strings.Join(grades, ", "), resumes, term.CleanLine(v.Versions), term.CleanLine(v.Source))
+				t.Row(a.Theme.Strong.Render(v.Name), strings.Join(grades, ", "), resumes, term.CleanLine(string(v.Versions)), here, term.CleanLine(v.Source))
 			}
 			err := t.Write(a.Streams.Out, a.Theme, 0)
 			for _, bad := range all.Bad {
@@ -178,12 +203,13 @@ func newShow(a *app.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "show <adapter>", Short: "Print what an adapter does to a command and how it knows its turns", Args: app.Args(1, 1, "an adapter"),
-		RunE: a.Interruptible(func(_ context.Context, args []string) error {
+		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			ad, source, err := find(a, args[0])
 			if err != nil {
 				return err
 			}
 			v := viewOf(a, ad, source)
+			v.ask(ctx, a)
 			if asJSON {
 				return a.PrintJSON(v)
 			}
@@ -204,7 +230,9 @@ func show(a *app.App, v view) error {
 	row("name", v.Name)
 	row("what it is", v.Description)
 	row("from", v.Source)
-	row("tried with", v.Versions)
+	row("tried with", string(v.Versions))
+	row("here", v.Here)
+	row("warning", v.Warning)
 	for _, e := range v.Evidence {
 		row("turns known by", string(e))
 	}

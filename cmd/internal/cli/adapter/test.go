@@ -13,7 +13,6 @@ import (
 	"muntin/agent/adapter"
 	"muntin/agent/pty"
 	"muntin/cmd/internal/cli/app"
-	"muntin/internal/proc"
 	"muntin/internal/state"
 	"muntin/internal/term"
 )
@@ -41,9 +40,8 @@ type finding struct {
 }
 
 const (
-	versionLimit = 20 * time.Second // a program that starts slowly does so for this too
-	testGrace    = 2 * time.Second
-	shownLines   = 12
+	testGrace  = 2 * time.Second
+	shownLines = 12
 )
 
 func runTest(ctx context.Context, o testOptions) error {
@@ -97,15 +95,22 @@ func watchStart(ctx context.Context, o testOptions, ad adapter.Adapter, argv []s
 			return f, err
 		}
 	}
-	start := ad.Prepare(adapter.Launch{
+	start, err := ad.Prepare(adapter.Launch{
 		Argv: argv, Env: append(append([]string{}, a.Environ...), "MUNTIN_SOCKET="+agent.Socket), WorkDir: work, FilesDir: filepath.Join(agent.Path, "cli"), Self: a.Self,
 	})
+	if err != nil {
+		return f, err
+	}
 	for _, file := range start.Files {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file.Name), 0o700), os.WriteFile(file.Name, []byte(file.Text), 0o600)); err != nil {
 			return f, err
 		}
 	}
-	f = finding{Adapter: ad.Name, Command: start.Argv, Signals: []adapter.SignalKind{}, Version: version(ctx, argv[0], start.Env)}
+	says, err := app.Versions(a).Of(ctx, adapter.Command(argv), start.Env)
+	if err != nil {
+		says = "" // it is told as not known
+	}
+	f = finding{Adapter: ad.Name, Command: start.Argv, Signals: []adapter.SignalKind{}, Version: term.CleanLine(says)}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -113,7 +118,7 @@ func watchStart(ctx context.Context, o testOptions, ad adapter.Adapter, argv []s
 	go func() {
 		exit, err := pty.Run(ctx, pty.Options{
 			Run: "test", Agent: agent.Name, Dir: agent, Argv: start.Argv, Env: start.Env, WorkDir: work, Adapter: ad, Grace: testGrace,
-			Conversation: pty.Conversation{ID: start.Conversation}, Now: a.Now,
+			Conversation: pty.Conversation{ID: start.Conversation}, Hooked: start.Hooked, Now: a.Now,
 		})
 		f.Exit = &exit
 		ended <- err
@@ -205,16 +210,6 @@ func shown(lines []string) (out []string) {
 		}
 	}
 	return out[max(len(out)-shownLines, 0):]
-}
-
-// version is what the program says of itself; empty if it says nothing.
-func version(ctx context.Context, program string, env []string) string {
-	res, err := proc.Run(ctx, proc.Spec{Argv: []string{program, "--version"}, Env: env, Timeout: versionLimit, Keep: 4 << 10})
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(res.Stdout)), "\n")
-	return term.CleanLine(line)
 }
 
 func printFinding(a *app.App, f finding) {

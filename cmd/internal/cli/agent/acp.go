@@ -19,7 +19,7 @@ func runACP(ctx context.Context, o Options) error {
 	if o.Session.File != "" || o.Session.Continue || o.Session.Resume != "" || o.Session.Fork != "" {
 		return app.Usage("an editor's conversations are new ones: no --session, --continue, --resume or --fork with --acp")
 	}
-	op, err := newOpener(o)
+	op, err := newOpener(ctx, o, false)
 	if err != nil {
 		return err
 	}
@@ -28,11 +28,15 @@ func runACP(ctx context.Context, o Options) error {
 	return acp.Serve(ctx, acp.Options{
 		In: a.Streams.In, Out: a.Streams.Out, Version: a.Version,
 		Open: func(ctx context.Context, dir string, onEvent func(agent.Event), ui harness.UI) (*harness.Harness, error) {
-			here := *op
-			var err error
-			if here.dir, err = app.Confirmed(dir); err != nil {
+			dir, err := app.Confirmed(dir)
+			if err != nil {
 				return nil, err
 			}
+			here := opener{given: op.given, record: op.record}
+			if err := here.enter(ctx, dir, false); err != nil {
+				return nil, err
+			}
+			here.tellNotes()
 			return here.open(ctx, func(opts *harness.Options) { opts.OnEvent, opts.UI = onEvent, ui })
 		},
 	})

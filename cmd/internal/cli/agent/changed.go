@@ -19,22 +19,8 @@ func changedFiles(a *app.App) func(context.Context, time.Time) ([]string, error)
 		return nil
 	}
 	return func(ctx context.Context, since time.Time) (paths []string, err error) {
-		run, err := a.Run(name)
-		if err != nil {
-			return nil, err
-		}
-		recipe, err := run.Recipe()
-		if err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(recipe.Agents, func(r recipes.Agent) bool { return r.Name == agent })
-		if i < 0 {
-			return nil, nil
-		}
-		store, err := checkpoint.Open(ctx, checkpoint.Options{
-			Worktree: orchestrator.WorkDir(run.Dir, run.Root, recipe.Agents[i]), Ref: orchestrator.CheckpointRef(name, agent), CacheDir: run.Dir.Agent(agent).Path, Now: a.Now,
-		})
-		if err != nil {
+		store, err := runStore(ctx, a, name, agent)
+		if err != nil || store == nil {
 			return nil, err
 		}
 		defer store.Close()
@@ -52,6 +38,26 @@ func changedFiles(a *app.App) func(context.Context, time.Time) ([]string, error)
 		}
 		return paths, err
 	}
+}
+
+// runStore opens the checkpoints of an agent of a run; nil when the run has no such
+// agent.
+func runStore(ctx context.Context, a *app.App, name, agent string) (*checkpoint.Store, error) {
+	run, err := a.Run(name)
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := run.Recipe()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(recipe.Agents, func(r recipes.Agent) bool { return r.Name == agent })
+	if i < 0 {
+		return nil, nil
+	}
+	return checkpoint.Open(ctx, checkpoint.Options{
+		Worktree: orchestrator.WorkDir(run.Dir, run.Root, recipe.Agents[i]), Ref: orchestrator.CheckpointRef(name, agent), CacheDir: run.Dir.Agent(agent).Path, Now: a.Now,
+	})
 }
 
 // before is the newest checkpoint that was taken before a time, else the oldest.

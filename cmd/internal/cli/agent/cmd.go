@@ -19,6 +19,7 @@ import (
 	"muntin/agent/harness"
 	"muntin/agent/llm/catalog"
 	"muntin/agent/pty"
+	"muntin/agent/resource/settings"
 	"muntin/agent/rpc"
 	"muntin/agent/tui"
 	"muntin/cmd/internal/cli/app"
@@ -48,12 +49,20 @@ type Options struct {
 	System    string // text or file
 	Append    string // text or file
 	Name      string
+	Plain     bool
+	Trust     bool
+	NoTrust   bool
+	Skills    []string // folders
+	Prompts   []string // folders
+	Theme     string
 
 	Extensions     []string // folders
 	ExtensionFlags []string // EXTENSION.NAME=VALUE
 	NoExtensions   bool
 
 	ACP bool
+
+	settings settings.Settings // what none of these says
 }
 
 // NewCmd makes `muntin agent`.
@@ -73,7 +82,10 @@ func NewCmd(a *app.App) *cobra.Command {
 			"anthropic/claude-opus-5:high. A part of the id will do where it means one model;\n" +
 			"muntin models lists them. Keys come from muntin login, from models.json and from\n" +
 			"variables such as $OPENAI_API_KEY. $OPENAI_BASE_URL names any compatible server.\n" +
-			"scripted/<file> replays a conversation file.",
+			"scripted/<file> replays a conversation file.\n\n" +
+			"What is not said here comes from the settings (muntin settings), those of the\n" +
+			"project only where its folder is trusted (muntin trust). The agent has your\n" +
+			"rights: it is in no sandbox, and trust is none.",
 		Example: "  muntin agent -p \"what does this program do?\" --model openai/gpt-5\n" +
 			"  muntin agent --continue\n" +
 			"  muntin agent --model scripted/demo",
@@ -94,7 +106,7 @@ func NewCmd(a *app.App) *cobra.Command {
 		},
 	}
 	o.flags(cmd)
-	cmd.AddCommand(extension.NewCmd(a))
+	cmd.AddCommand(extension.NewCmd(a), newResources(a))
 	return cmd
 }
 
@@ -122,6 +134,13 @@ func (o *Options) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.Extensions, "extension", nil, "the folder of an extension to load beside the others; may be repeated")
 	f.StringArrayVar(&o.ExtensionFlags, "extension-flag", nil, "EXTENSION.NAME=VALUE, a setting of an extension; may be repeated")
 	f.BoolVar(&o.NoExtensions, "no-extensions", false, "load no extensions and no MCP servers")
+	f.BoolVar(&o.Plain, "plain", false, "lines only, for screen readers: nothing on the screen changes once it is written")
+	f.BoolVar(&o.Trust, "trust", false, "load the project's settings, skills and prompts, for this once")
+	f.BoolVar(&o.NoTrust, "no-trust", false, "do not load them, for this once")
+	f.StringSliceVar(&o.Skills, "skill", nil, "a folder with a skill or with several")
+	f.StringSliceVar(&o.Prompts, "prompt-template", nil, "a folder with prompt templates")
+	f.StringVar(&o.Theme, "theme", "", "the colours: the name of a theme")
+	cmd.MarkFlagsMutuallyExclusive("trust", "no-trust")
 	f.StringVarP(&o.Name, "name", "n", "", "a name for the conversation, which is shown on the agent's screen too")
 }
 
@@ -152,10 +171,11 @@ func runPrint(ctx context.Context, o Options) (err error) {
 	if len(prompts) == 0 {
 		return app.Usage("there is no prompt: give one as an argument or on standard input")
 	}
-	op, err := newOpener(o)
+	op, err := newOpener(ctx, o, false)
 	if err != nil {
 		return err
 	}
+	op.tellNotes()
 	ui := &headless{app: a}
 	switch o.Mode {
 	case "", "text":
@@ -164,6 +184,9 @@ func runPrint(ctx context.Context, o Options) (err error) {
 			return err
 		}
 		defer h.Close()
+		if prompts, err = expanded(h, prompts); err != nil {
+			return err
+		}
 		return errors.Join(rpc.Print(ctx, h, prompts, a.Streams.Out), op.record())
 	case "json":
 		events := rpc.NewJSON(a.Streams.Out)
@@ -172,6 +195,9 @@ func runPrint(ctx context.Context, o Options) (err error) {
 			return err
 		}
 		defer h.Close()
+		if prompts, err = expanded(h, prompts); err != nil {
+			return err
+		}
 		return errors.Join(events.Run(ctx, h, h.Header(), prompts), op.record())
 	}
 	return app.Usage("mode %q: want text, json or rpc", o.Mode)
@@ -185,21 +211,22 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	op, err := newOpener(o)
+	socket := a.Getenv("MUNTIN_SOCKET")
+	op, err := newOpener(ctx, o, a.Streams.Interactive() && socket == "") // nobody may sit before the pane of a run
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(told)
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
-	ui := tui.Options{
-		In: a.Streams.In, Out: a.Streams.Out, Terminal: a.Streams.OutTTY, Echo: a.Streams.InTTY,
-		Width: func() int { w, _ := a.Streams.Size(); return w }, Interrupts: interrupts,
-		Theme: a.Theme, Name: cmp.Or(o.Name, "muntin"), Dir: a.Dir, First: first, Now: a.Now,
-	}
-	if socket := a.Getenv("MUNTIN_SOCKET"); socket != "" {
+	ui := frontOptions(o, first)
+	ui.Interrupts, ui.Theme = interrupts, op.theme
+	if socket != "" {
 		client, err := pty.Dial(ctx, socket)
 		if err != nil {
 			return fmt.Errorf("reaching the pane's supervisor: %w", err)
@@ -215,6 +242,7 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	var front *tui.UI
 	h, err := op.open(ctx, func(opts *harness.Options) {
 		ui.Model, ui.Dir = opts.Model, opts.Dir
+		ui.Host, ui.History = newHost(op), historyFile(a, opts.Dir)
 		front = tui.New(ui)
 		opts.OnEvent = front.OnEvent
 		if shows, ok := any(front).(harness.UI); ok {
@@ -227,10 +255,23 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.Close(), op.record()) }()
-	err = front.Run(ctx, h, append(op.problems, h.Problems()...)...)
+	defer func() { err = errors.Join(err, cmp.Or(front.Agent(), h).Close(), op.record()) }()
+	err = front.Run(ctx, h, slices.Concat(op.place.Notes, op.problems, h.Problems())...)
 	if ctx.Err() != nil {
-		return nil // asked to end
+		return toldToEnd(told)
 	}
 	return err
+}
+
+// toldToEnd is the end of an agent that a signal ended: the status is what a
+// shell makes of it, since it is not the end that a person who leaves chose.
+func toldToEnd(told <-chan os.Signal) error {
+	select {
+	case s := <-told:
+		if n, ok := s.(syscall.Signal); ok {
+			return app.Exit(128 + int(n))
+		}
+	default:
+	}
+	return nil
 }

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,18 +17,48 @@ import (
 	"muntin/internal/term"
 )
 
-// host makes the host of the conversation's extensions; nil when there are none. No
-// program is started.
-func (o *opener) host(ctx context.Context) (*extension.Host, error) {
-	if o.NoExtensions {
-		return nil, nil
+// gather finds what a conversation is made of beside its model, as the options and
+// settings say. No program of an extension is started.
+func (o *opener) gather(ctx context.Context) (harness.Loaded, error) {
+	l := harness.Loaded{NoContext: o.NoContext, Resources: o.place.Set}
+	if !o.NoExtensions {
+		trusted := o.place.Trust.Trusted
+		l.Extensions, l.Problems = extensions.Find(o.App, o.dir, trusted, o.Extensions)
+		config, err := mcpcli.Config(o.App, o.dir, trusted)
+		if err != nil {
+			return l, err
+		}
+		if len(config) > 0 {
+			source, problems := mcp.Open(ctx, mcpcli.Options(o.App, config, o.dir))
+			l.More, l.Problems = source, append(l.Problems, problems...)
+		}
 	}
-	all, problems, err := extensions.Find(o.App, o.dir, o.Extensions)
+	var err error
+	if l.Tools, err = toolNames(o.Options, names(l)); err != nil && l.More != nil {
+		err = errors.Join(err, l.More.Close())
+	}
+	return l, err
+}
+
+// reload is gather once more, with what the settings say now.
+func (o *opener) reload(ctx context.Context) (harness.Loaded, error) {
+	next := *o
+	if err := next.enter(ctx, o.dir, false); err != nil {
+		return harness.Loaded{}, err
+	}
+	l, err := next.gather(ctx)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
-	o.problems = problems
-	if len(all) == 0 && len(o.ExtensionFlags) == 0 {
+	o.Options, o.place, o.theme = next.Options, next.place, next.theme
+	l.Problems = append(slices.Clone(o.place.Notes), l.Problems...)
+	return l, nil
+}
+
+// host makes the host of a conversation's extensions, also where there are none yet;
+// nil when there shall be none.
+func (o *opener) host(ctx context.Context, all []extension.Extension) (*extension.Host, error) {
+	if o.NoExtensions {
 		return nil, nil
 	}
 	return extensions.NewHost(ctx, o.App, all, extensions.Setup{
@@ -46,40 +78,20 @@ func (o *opener) mode() string {
 	return "tui"
 }
 
-// mcp are the tools of the MCP servers; nil when none is configured.
-func (o *opener) mcp(ctx context.Context) (harness.ToolSource, error) {
-	if o.NoExtensions {
-		return nil, nil
-	}
-	config, problems, err := mcpcli.Config(o.App, o.dir)
-	if err != nil {
-		return nil, err
-	}
-	o.problems = append(o.problems, problems...)
-	if len(config) == 0 {
-		return nil, nil
-	}
-	source, problems := mcp.Open(ctx, mcpcli.Options(o.App, config, o.dir))
-	o.problems = append(o.problems, problems...)
-	return source, nil
-}
-
 // names are the names of the tools of extensions and of another source.
-func names(h *extension.Host, more harness.ToolSource) []string {
-	tools := h.Tools()
-	if more != nil {
-		tools = append(tools, more.Tools()...)
-	}
+func names(l harness.Loaded) []string {
 	var all []string
-	for _, t := range tools {
-		all = append(all, t.Spec().Name)
+	for _, e := range l.Extensions {
+		for _, t := range e.Tools {
+			all = append(all, t.Name)
+		}
+	}
+	if l.More != nil {
+		for _, t := range l.More.Tools() {
+			all = append(all, t.Spec().Name)
+		}
 	}
 	return all
-}
-
-// reload finds the extensions anew.
-func (o *opener) reload() ([]extension.Extension, []string, error) {
-	return extensions.Find(o.App, o.dir, o.Extensions)
 }
 
 // headless shows what extensions say on standard error, where nobody can be asked.

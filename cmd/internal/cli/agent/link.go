@@ -87,6 +87,8 @@ func (l *link) TurnEnd(id string, o harness.Outcome, err error) {
 		},
 	}
 	switch failure := o.Failure(err); {
+	case errors.Is(err, tui.ErrEnding):
+		end.Reason = pty.TurnExited
 	case errors.Is(err, harness.ErrAborted):
 		end.Reason = pty.TurnAborted
 	case failure != nil:

@@ -1,31 +1,41 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"muntin/agent"
 	"muntin/agent/compact"
 	"muntin/agent/extension"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
+	"muntin/agent/resource/settings"
 	"muntin/agent/rpc"
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/resources"
 	"muntin/cmd/internal/cli/session"
+	"muntin/internal/term"
 )
 
 // an opener opens conversations as the options say.
 type opener struct {
-	Options
-	dir    string       // the working folder
-	record func() error // writes the recording of the conversation opened last
+	Options         // the settings have completed them
+	given   Options // as the command line says
+	dir     string  // the working folder
+	place   *resources.Place
+	theme   term.Theme
+	record  func() error // writes the recording of the conversation opened last
 
 	ext      *extension.Host // of the conversation opened last; nil: none
-	problems []string        // what was found wrong with its extensions
+	problems []string        // what was found wrong with its extensions and servers
 }
 
-func newOpener(o Options) (*opener, error) {
+// newOpener loads what holds in the working folder. ask says that a person may be
+// asked whether the folder is trusted.
+func newOpener(ctx context.Context, o Options, ask bool) (*opener, error) {
 	if o.Thinking != "" && !slices.Contains(llm.Levels(), llm.Level(o.Thinking)) {
 		return nil, app.Usage("thinking %q: want one of %v", o.Thinking, llm.Levels())
 	}
@@ -39,7 +49,83 @@ func newOpener(o Options) (*opener, error) {
 	if o.Append, err = textOrFile(o.Append); err != nil {
 		return nil, err
 	}
-	return &opener{Options: o, dir: dir, record: func() error { return nil }}, nil
+	op := &opener{given: o, record: func() error { return nil }}
+	return op, op.enter(ctx, dir, ask)
+}
+
+// enter loads what holds in a folder, from now on the working folder.
+func (o *opener) enter(ctx context.Context, dir string, ask bool) error {
+	g := o.given
+	place, err := resources.Open(ctx, resources.Options{
+		App: g.App, Dir: dir, Trust: g.Trust, NoTrust: g.NoTrust, Ask: ask, Skills: g.Skills, Prompts: g.Prompts,
+	})
+	if err != nil {
+		return err
+	}
+	g.settle(place.Settings)
+	o.Options, o.dir, o.place = g, dir, place
+	return o.colours()
+}
+
+// settle takes from the settings what the command line does not say.
+func (o *Options) settle(s settings.Settings) {
+	o.settings = s
+	if len(o.Tools) == 0 && !o.NoTools {
+		o.Tools = s.Tools
+	}
+	o.NoContext = o.NoContext || !s.ContextFiles
+	o.NoCompact = o.NoCompact || !s.Compaction.Auto
+}
+
+// colours makes the theme. One that the settings name wrongly is told, not fatal.
+func (o *opener) colours() error {
+	o.theme = o.App.Theme
+	name := cmp.Or(o.Theme, o.settings.Theme)
+	if name == "" {
+		return nil
+	}
+	t, ok := o.place.Set.Theme(name)
+	err := fmt.Errorf("there is no theme %q", name)
+	if ok {
+		var colours map[string]string
+		if colours, err = t.Read(); err == nil {
+			o.theme, err = o.App.Theme.With(colours)
+		}
+	}
+	if err != nil && o.Theme != "" {
+		return app.Hint(err, "muntin agent resources lists the themes")
+	}
+	if err != nil {
+		o.place.Notes = append(o.place.Notes, err.Error())
+	}
+	return nil
+}
+
+// tellNotes tells what was left out, where there is no screen for it.
+func (o *opener) tellNotes() {
+	for _, note := range append(o.place.Notes, o.place.Set.Problems()...) {
+		fmt.Fprintf(o.App.Streams.Err, "muntin: %s\n", term.CleanLine(note))
+	}
+}
+
+// expanded gives prompts with the text of a template in place of its name.
+func expanded(h *harness.Harness, prompts []harness.Input) ([]harness.Input, error) {
+	for i := range prompts {
+		text, err := h.Expand(prompts[i].Text)
+		if err != nil {
+			return nil, err
+		}
+		prompts[i].Text = text
+	}
+	return prompts, nil
+}
+
+// retries are the policy for a number of retries, of which 0 means none.
+func retries(n int) agent.RetryPolicy {
+	if n == 0 {
+		n = -1
+	}
+	return agent.RetryPolicy{MaxAttempts: n}
 }
 
 // open opens the conversation that the options name.
@@ -61,25 +147,20 @@ func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harn
 	if name == "" && at.File != "" {
 		name = lastModel(at.File)
 	}
-	host, err := o.host(ctx)
+	found, err := o.gather(ctx)
 	if err != nil {
 		return nil, err
 	}
-	more, err := o.mcp(ctx)
+	opts, err := o.options(ctx, at, found, name)
 	if err != nil {
-		host.Close()
-		return nil, err
-	}
-	opts, err := o.options(ctx, at, beside{host, more}, name)
-	if err != nil {
-		host.Close()
-		if more != nil {
-			err = errors.Join(err, more.Close())
+		opts.Extensions.Close()
+		if found.More != nil {
+			err = errors.Join(err, found.More.Close())
 		}
 		return nil, err
 	}
 	withEvents(&opts)
-	o.ext = host
+	o.ext, o.problems = opts.Extensions, found.Problems
 	if opts.UI != nil && o.mode() != "tui" {
 		for _, p := range o.problems {
 			opts.UI.Notify(harness.Notice{Level: "warning", Text: p, Extension: "extensions"})
@@ -95,25 +176,21 @@ func (o *opener) openAt(ctx context.Context, at rpc.Place, withEvents func(*harn
 	return h, err
 }
 
-// beside is where more comes from than muntin has; both may be nil.
-type beside struct {
-	host *extension.Host
-	more harness.ToolSource
-}
-
-// options are those of a conversation at a place with a model and extensions.
-func (o *opener) options(ctx context.Context, at rpc.Place, b beside, name string) (harness.Options, error) {
+// options are those of a conversation at a place with a model and what was found for
+// it. With an error there may be extensions to close.
+func (o *opener) options(ctx context.Context, at rpc.Place, found harness.Loaded, name string) (harness.Options, error) {
 	a := o.App
-	tools, err := toolNames(o.Options, names(b.host, b.more))
-	if err != nil {
-		return harness.Options{}, err
+	var opts harness.Options
+	var err error
+	if opts.Extensions, err = o.host(ctx, found.Extensions); err != nil {
+		return opts, err
 	}
-	model, level, err := newModel(ctx, o.Options, b.host, name)
+	model, level, err := newModel(ctx, o.Options, opts.Extensions, name)
 	if err != nil {
-		return harness.Options{}, err
+		return opts, err
 	}
 	if o.record, err = recorder(o.Options, &model); err != nil {
-		return harness.Options{}, err
+		return opts, err
 	}
 	switch {
 	case at.Thinking != "":
@@ -123,9 +200,12 @@ func (o *opener) options(ctx context.Context, at rpc.Place, b beside, name strin
 	}
 	return harness.Options{
 		Provider: model.Provider, Model: model.Name, Known: model.Known, Thinking: level, Dir: o.dir, Session: at.File, Parent: at.Parent,
-		Tools: tools, System: o.System, AppendSystem: o.Append, NoContext: o.NoContext,
+		Tools: found.Tools, System: o.System, AppendSystem: o.Append, NoContext: found.NoContext,
 		Env: toolEnv(a.Environ), SpillDir: spillDir(a, at.File), Now: a.Now, Changed: changedFiles(a),
-		Compaction: compact.Settings{Off: o.NoCompact, Window: o.Window},
-		Extensions: b.host, More: b.more, Reload: o.reload,
+		Compaction: compact.Settings{
+			Off: o.NoCompact, Window: o.Window, Reserve: o.settings.Compaction.Reserve, Keep: o.settings.Compaction.Keep,
+		},
+		Resources: found.Resources, DefaultThinking: llm.Level(o.settings.Thinking), Retry: retries(o.settings.Retry.Attempts),
+		Extensions: opts.Extensions, More: found.More, Reload: o.reload,
 	}, nil
 }

@@ -22,9 +22,16 @@ import (
 	"muntin/recipes"
 )
 
+// paneOptions say how an outside agent is started, beside its recipe.
+type paneOptions struct {
+	app     *app.App
+	outside outside
+}
+
 // NewPane makes `muntin pane`, the process that a run's panes run.
 func NewPane(a *app.App) *cobra.Command {
-	return &cobra.Command{
+	o := paneOptions{app: a}
+	cmd := &cobra.Command{
 		Use:    "pane <run> <agent>",
 		Short:  "The supervisor of one agent (started by muntin in a pane)",
 		Hidden: true,
@@ -34,13 +41,21 @@ func NewPane(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return supervise(cmd.Context(), a, run, args[1])
+			return supervise(cmd.Context(), o, run, args[1])
 		},
 	}
+	cmd.Flags().StringVar(&o.outside.adapter, "adapter", "", "the adapter of the agent's command, by name")
+	cmd.Flags().StringVar(&o.outside.fork, "fork", "", "begin with a copy of the CLI's conversation of that id, if the agent has none yet")
+	cmd.Flags().StringVar(&o.outside.wants.Approval, "approval", "", "the CLI's approval mode: ask, edits, all (see muntin adapter show)")
+	cmd.Flags().StringVar(&o.outside.wants.Sandbox, "sandbox", "", "the CLI's sandbox (see muntin adapter show)")
+	cmd.Flags().StringVar(&o.outside.wants.Thinking, "thinking", "", "how hard the CLI's model thinks, in the CLI's words")
+	cmd.Flags().StringSliceVar(&o.outside.wants.Tools, "tools", nil, "the CLI's tools, in its words")
+	return cmd
 }
 
 // supervise runs an agent of a run on a pty of its own until it ends.
-func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name string) error {
+func supervise(ctx context.Context, o paneOptions, run orchestrator.Run, name string) error {
+	a := o.app
 	recipe, err := run.Recipe()
 	if err != nil {
 		return err
@@ -60,16 +75,23 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 	if err != nil {
 		return err
 	}
+	ports, err := orchestrator.PortsEnv(run.Dir, name)
+	if err != nil {
+		return err
+	}
 	workDir := orchestrator.WorkDir(run.Dir, run.Root, agent)
 	argv := argvOf(a, agent, dir.Session())
 	saver := &checkpoints{dir: workDir, ref: orchestrator.CheckpointRef(run.Name, name), cache: dir.Path, app: a, log: log}
 	opt := pty.Options{
 		Run: run.Name, Agent: name, Dir: dir, Argv: argv, WorkDir: filepath.Join(workDir, agent.Dir),
-		Env: agentEnv(a, run, agent, env),
+		Env: append(agentEnv(a, run, agent, env), ports...),
 		In:  os.Stdin, Out: os.Stdout, Redact: secrets(env, agent.Env), Now: a.Now, Log: log,
-		Checkpoints: saver,
+		Checkpoints: saver, Limits: orchestrator.Measured(recipe),
 	}
-	if err := prepare(a, &opt); err != nil {
+	o.outside.take(agent)
+	opt.Limits = agent.Limits != (recipes.Limits{}) || recipe.Limits != (recipes.Limits{})
+	opt.Ready = readiness(agent.Ready, opt)
+	if err := prepare(a, &opt, o.outside); err != nil {
 		return err
 	}
 	held := showHeld(ctx, a, run.Socket, log)
@@ -90,9 +112,18 @@ func supervise(ctx context.Context, a *app.App, run orchestrator.Run, name strin
 // argvOf is the command of an agent: its own, or muntin's coding agent.
 func argvOf(a *app.App, agent recipes.Agent, session string) []string {
 	if !agent.BuiltIn() {
+		if len(agent.Command) == 0 {
+			return []string{agent.Adapter}
+		}
 		return agent.Command
 	}
 	argv := []string{a.Self, "agent", "--name", agent.Name, "--model", agent.Model, "--session", session}
+	if agent.Thinking != "" {
+		argv = append(argv, "--thinking", agent.Thinking)
+	}
+	if len(agent.Tools) > 0 {
+		argv = append(argv, "--tools", strings.Join(agent.Tools, ","))
+	}
 	if agent.System != "" {
 		argv = append(argv, "--append-system-prompt", agent.System)
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +26,9 @@ import (
 // others; a level of thinking at its end is returned beside it. host may be nil.
 func newModel(ctx context.Context, o Options, host *extension.Host, name string) (harness.Model, llm.Level, error) {
 	a := o.App
+	name = cmp.Or(name, a.Getenv("MUNTIN_MODEL"), o.settings.Model)
 	if name == "" {
-		name = a.Getenv("MUNTIN_MODEL")
-	}
-	if name == "" {
-		return harness.Model{}, "", app.Hint(app.Usage("no model is named"), "say --model provider/id or set $MUNTIN_MODEL; --model scripted/demo needs no key")
+		return harness.Model{}, "", app.Hint(app.Usage("no model is named"), "say --model provider/id, or muntin settings set model provider/id; --model scripted/demo needs no key")
 	}
 	plain, level := catalog.Split(name)
 	if p, known, ok := host.Provider(plain); ok {
@@ -104,7 +103,7 @@ func recorder(o Options, m *harness.Model) (write func() error, err error) {
 func deadlines(o Options) (llm.Deadlines, error) {
 	var all llm.Deadlines
 	for _, from := range []struct{ name, text string }{
-		{"--deadlines", o.Deadlines}, {"$MUNTIN_DEADLINES", o.App.Getenv("MUNTIN_DEADLINES")},
+		{"--deadlines", o.Deadlines}, {"$MUNTIN_DEADLINES", o.App.Getenv("MUNTIN_DEADLINES")}, {"the setting deadlines", o.settings.Deadlines},
 	} {
 		d, err := llm.ParseDeadlines(from.text)
 		if err != nil {

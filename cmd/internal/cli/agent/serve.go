@@ -27,10 +27,11 @@ func runServe(ctx context.Context, o Options) error {
 	if o.Record != "" {
 		return app.Usage("--record is for one model; with --mode rpc there may be several")
 	}
-	op, err := newOpener(o)
+	op, err := newOpener(ctx, o, false)
 	if err != nil {
 		return err
 	}
+	op.tellNotes()
 	path, err := o.Session.path(a, op.dir)
 	if err != nil {
 		return err

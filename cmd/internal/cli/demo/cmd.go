@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/recipe"
 	"muntin/cmd/internal/cli/run"
 	"muntin/internal/proc"
 	"muntin/orchestrator"
@@ -68,7 +69,7 @@ func demo(ctx context.Context, o Options) error {
 	a.Dir = dir
 	a.Environ = append(slices.Clone(a.Environ), "MUNTIN_SCRIPT_SPEED="+speed)
 	fmt.Fprintf(a.Streams.Out, "%s %s\n", a.Theme.Dim.Render("a fresh repository in"), dir)
-	r, err := run.Up(ctx, run.UpOptions{App: a, Recipe: "demo", Attach: a.Streams.Interactive(), Wait: run.DefaultWait})
+	r, err := run.Up(ctx, run.UpOptions{App: a, Source: recipe.Source{App: a}, Recipe: "demo", Attach: a.Streams.Interactive(), Wait: run.DefaultWait})
 	if err != nil {
 		return err
 	}

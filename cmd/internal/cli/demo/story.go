@@ -65,7 +65,7 @@ func summary(o Options, r orchestrator.Run, s orchestrator.State) error {
 		if agent.Checkpoint != nil {
 			n = agent.Checkpoint.ID
 		}
-		fmt.Fprintf(a.Streams.Out, "  %-8s %d turns, %d checkpoints, %d tokens\n", name, agent.Turn, n, agent.Tokens)
+		fmt.Fprintf(a.Streams.Out, "  %-8s %d turns, %d checkpoints, %d tokens\n", name, agent.Turn, n, agent.Used.Tokens)
 	}
 	deeper(o, r, s)
 	if done != all || !checked {

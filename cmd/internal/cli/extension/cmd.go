@@ -127,7 +127,7 @@ func newLs(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls", Short: "List the extensions, and what each may do", Args: app.Args(0, 0, ""),
 		RunE: a.Interruptible(func(ctx context.Context, _ []string) error {
-			all, problems, err := Find(a, a.Dir, extra)
+			all, problems, err := found(ctx, a, extra)
 			if err != nil {
 				return err
 			}
@@ -234,7 +234,7 @@ func newTest(a *app.App) *cobra.Command {
 			"--tools: they do then what they always do.",
 		Example: "  muntin agent ext test guard\n  muntin agent ext test ./guard --tools",
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			e, err := one(a, args[0])
+			e, err := one(ctx, a, args[0])
 			if err != nil {
 				return err
 			}
@@ -278,7 +278,7 @@ func printResults(a *app.App, results []extension.Check) error {
 }
 
 // one finds an extension by its name or folder.
-func one(a *app.App, ref string) (extension.Extension, error) {
+func one(ctx context.Context, a *app.App, ref string) (extension.Extension, error) {
 	if _, err := os.Stat(filepath.Join(ref, extension.ManifestName)); err == nil {
 		all, problems := extension.Load(extension.Place{Dir: ref, Source: "command line", One: true})
 		if len(all) == 0 {
@@ -286,7 +286,7 @@ func one(a *app.App, ref string) (extension.Extension, error) {
 		}
 		return all[0], nil
 	}
-	all, problems, err := Find(a, a.Dir, nil)
+	all, problems, err := found(ctx, a, nil)
 	if err != nil {
 		return extension.Extension{}, err
 	}

@@ -10,9 +10,9 @@ import (
 
 	"muntin/agent/extension"
 	"muntin/agent/extension/sandbox"
+	"muntin/agent/resource"
 	"muntin/cmd/internal/cli/app"
-	"muntin/internal/state"
-	"muntin/internal/trust"
+	"muntin/cmd/internal/cli/resources"
 )
 
 // StateDir is where extensions keep files and where their logs are.
@@ -28,43 +28,44 @@ func UserDir(a *app.App) string {
 
 // ProjectDir is the folder of the extensions of the project that dir lies in.
 func ProjectDir(dir string) string {
-	if repo, err := state.FindRepo(dir); err == nil {
-		dir = repo.Root
-	}
-	return filepath.Join(dir, ".muntin", "extensions")
+	return resource.OfProject(resource.Project(dir), resource.ExtensionsFolder)
 }
 
-// Find reads the manifests of the user's extensions, of the project's where the user
-// trusts it, and of the folders in extra, in this order. Nothing is started. Problems
-// are for people.
-func Find(a *app.App, dir string, extra []string) (all []extension.Extension, problems []string, err error) {
+// Find reads the manifests of the user's extensions, of the project's where it is
+// trusted, and of the folders in extra, in this order. Nothing is started. Problems
+// are for people; that the project's are left out is none of them.
+func Find(a *app.App, dir string, trusted bool, extra []string) (all []extension.Extension, problems []string) {
 	var places []extension.Place
 	if user := UserDir(a); user != "" {
 		places = append(places, extension.Place{Dir: user, Source: "user"})
 	}
-	project := ProjectDir(dir)
-	if _, err := os.Stat(project); err == nil {
-		trusted, err := Trusted(a, dir)
-		if err != nil {
-			return nil, nil, err
-		}
-		if trusted {
-			places = append(places, extension.Place{Dir: project, Source: "project"})
-		} else {
-			problems = append(problems, fmt.Sprintf("the extensions in %s are left out: the folder is not trusted (muntin trust does that)", project))
-		}
+	if project := ProjectDir(dir); trusted && project != UserDir(a) {
+		places = append(places, extension.Place{Dir: project, Source: "project"})
 	}
 	for _, path := range extra {
 		places = append(places, extension.Place{Dir: path, Source: "command line", One: true})
 	}
-	all, found := extension.Load(places...)
-	return all, append(problems, found...), nil
+	return extension.Load(places...)
 }
 
-// Trusted tells whether the user said that what a folder brings along may be used.
-func Trusted(a *app.App, dir string) (bool, error) {
-	v, err := trust.NewStore(a.Layout.Trust(), a.Now).Lookup(trust.PlaceOf(a.Layout, dir))
-	return v.Known && v.Trusted, err
+// found is Find for a command that is not the agent: the decision on trust is the one
+// that the agent would follow, and what is left out is told.
+func found(ctx context.Context, a *app.App, extra []string) (all []extension.Extension, problems []string, err error) {
+	dir, err := app.Confirmed(a.Dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the working folder: %w", err)
+	}
+	trust, err := resources.Decide(ctx, resources.Options{App: a, Dir: dir})
+	if err != nil {
+		return nil, nil, err
+	}
+	all, problems = Find(a, dir, trust.Trusted, extra)
+	if project := ProjectDir(dir); !trust.Trusted && project != UserDir(a) {
+		if _, err := os.Stat(project); err == nil {
+			problems = append(problems, fmt.Sprintf("the extensions in %s are left out: the folder is not trusted (muntin trust does that)", project))
+		}
+	}
+	return all, problems, nil
 }
 
 // A Setup says how a host is made.

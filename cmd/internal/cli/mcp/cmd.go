@@ -15,8 +15,9 @@ import (
 
 	"muntin/agent/llm/catalog"
 	"muntin/agent/mcp"
+	"muntin/agent/resource"
 	"muntin/cmd/internal/cli/app"
-	"muntin/cmd/internal/cli/extension"
+	"muntin/cmd/internal/cli/resources"
 	"muntin/internal/term"
 )
 
@@ -40,27 +41,39 @@ func shown(a *app.App) string {
 	return filepath.Join(a.Layout.Config, "mcp.json")
 }
 
-// Config reads the servers: the user's, and over them those of the project that dir
-// lies in, where the user trusts it. Problems are for people.
-func Config(a *app.App, dir string) (all mcp.Config, problems []string, err error) {
+// Config reads the servers of Files.
+func Config(a *app.App, dir string, trusted bool) (mcp.Config, error) {
+	return mcp.Load(a.Getenv, Files(a, dir, trusted)...)
+}
+
+// Files are where servers stand, whether they exist or not: the user's, and over it
+// that of the project that dir lies in, where it is trusted.
+func Files(a *app.App, dir string, trusted bool) []string {
 	var files []string
 	if a.Layout.Config != "" {
-		files = append(files, filepath.Join(a.Layout.Config, "mcp.json"))
+		files = append(files, filepath.Join(a.Layout.Config, resource.ServersFile))
 	}
-	project := filepath.Join(filepath.Dir(extension.ProjectDir(dir)), "mcp.json")
-	if _, err := os.Stat(project); err == nil {
-		trusted, err := extension.Trusted(a, dir)
-		if err != nil {
-			return nil, nil, err
-		}
-		if trusted {
-			files = append(files, project)
-		} else {
-			problems = append(problems, fmt.Sprintf("%s is left out: the folder is not trusted (muntin trust does that)", project))
-		}
+	if trusted {
+		files = append(files, projectFile(dir))
 	}
-	all, err = mcp.Load(a.Getenv, files...)
-	return all, problems, err
+	return files
+}
+
+func projectFile(dir string) string {
+	return resource.OfProject(resource.Project(dir), resource.ServersFile)
+}
+
+// found is Config for a command that is not the agent; problems are for people.
+func found(ctx context.Context, a *app.App, dir string) (c mcp.Config, problems []string, err error) {
+	trust, err := resources.Decide(ctx, resources.Options{App: a, Dir: dir})
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(projectFile(dir)); err == nil && !trust.Trusted {
+		problems = append(problems, fmt.Sprintf("%s is left out: the folder is not trusted (muntin trust does that)", projectFile(dir)))
+	}
+	c, err = Config(a, dir, trust.Trusted)
+	return c, problems, err
 }
 
 // Options are those of a source with a configuration. Servers get our environment
@@ -91,7 +104,7 @@ func newLs(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, problems, err := Config(a, dir)
+			c, problems, err := found(ctx, a, dir)
 			if err != nil {
 				return err
 			}

@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/resources"
 	"muntin/internal/durable"
-	"muntin/internal/proc"
 	"muntin/internal/state"
 	"muntin/internal/term"
 	"muntin/orchestrator"
@@ -66,6 +65,16 @@ func (p plan) text() (string, error) {
 		return "", app.Hint(fmt.Errorf("there is no plan: %s does not exist", p.File.Path), "write one with `muntin plan edit`")
 	}
 	return string(b), err
+}
+
+// Markdown is the plan as people read it, without its front matter.
+func Markdown(a *app.App) (string, error) {
+	p, err := open(a)
+	if err != nil {
+		return "", err
+	}
+	text, err := p.text()
+	return term.Clean(string(board.PlanBody([]byte(text)))), err
 }
 
 // A view is the plan as JSON.
@@ -144,20 +153,16 @@ func newEdit(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			argv := strings.Fields(cmp.Or(strings.TrimSpace(a.Getenv("VISUAL")), strings.TrimSpace(a.Getenv("EDITOR")), "vi"))
 			if _, err := os.Stat(p.File.Path); errors.Is(err, fs.ErrNotExist) {
 				if err := durable.WriteFile(p.File.Path, []byte("---\nstatus: draft\n---\n\n# Plan\n"), 0o644); err != nil {
 					return fmt.Errorf("making the plan: %w", err)
 				}
 			}
-			_, err = proc.Run(ctx, proc.Spec{ // the person's own program, on the person's terminal
-				Argv: append(argv, p.File.Path), Env: a.Environ, Terminal: true,
-				Stdin: a.Streams.In, Stdout: a.Streams.Out, Stderr: a.Streams.Err,
-			})
+			editor, err := resources.Editor(a)
 			if err != nil {
-				return app.Hint(fmt.Errorf("editing %s with %s: %w", p.File.Path, argv[0], err), "set $EDITOR to the editor you like")
+				return err
 			}
-			return nil
+			return a.Edit(ctx, editor, p.File.Path)
 		}),
 	}
 }

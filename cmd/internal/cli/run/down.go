@@ -4,48 +4,68 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
-	"muntin/agent/pty"
 	"muntin/cmd/internal/cli/app"
 	"muntin/orchestrator"
 	"muntin/orchestrator/panes"
 )
 
-// stopTimeout is how long an agent has to end when its run is taken down.
-const stopTimeout = 15 * time.Second
+// downWithin is how long an agent may go on with its turn when its run is taken
+// down.
+const downWithin = 30 * time.Second
+
+// DownOptions are down's arguments.
+type DownOptions struct {
+	App    *app.App
+	All    bool
+	Now    bool
+	Within time.Duration
+}
 
 // NewDown makes `muntin down`.
 func NewDown(a *app.App) *cobra.Command {
-	var all bool
+	o := DownOptions{App: a}
 	cmd := &cobra.Command{
 		Use:   "down [run]",
 		Short: "End a run's agents; worktrees, checkpoints and logs stay",
-		Args:  app.Args(0, 1, "at most a run"),
+		Long: "End a run: no agent gets another prompt, and each is ended when its turn is over, or\n" +
+			"after the time of --within in the middle of it. What it changed last is in a\n" +
+			"checkpoint. `muntin resume` brings the run back.",
+		Example: "  muntin down               the run of this repository\n" +
+			"  muntin down --within 5m   with time for long turns\n" +
+			"  muntin down --now --all   every run, at once",
+		Args: app.Args(0, 1, "at most a run"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			if all && len(args) > 0 {
+			if o.All && len(args) > 0 {
 				return app.Usage("name a run or say --all, not both")
 			}
-			if all {
-				return downAll(ctx, a)
+			if o.Now {
+				o.Within = 0
+			}
+			if o.All {
+				return o.all(ctx)
 			}
 			run, err := a.Run(first(args))
 			if err != nil {
 				return err
 			}
-			return downOne(ctx, a, run)
+			return o.one(ctx, run)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every living run of every repository")
+	f := cmd.Flags()
+	f.BoolVar(&o.All, "all", false, "every living run of every repository")
+	f.BoolVar(&o.Now, "now", false, "do not wait for the ends of turns")
+	f.DurationVar(&o.Within, "within", downWithin, "how long an agent may go on with its turn")
+	cmd.MarkFlagsMutuallyExclusive("now", "within")
 	return cmd
 }
 
-func downAll(ctx context.Context, a *app.App) error {
-	runs, err := orchestrator.AllRuns(a.Layout)
+func (o DownOptions) all(ctx context.Context) error {
+	runs, err := orchestrator.AllRuns(o.App.Layout)
 	errs := []error{err}
 	n := 0
 	for _, run := range runs {
@@ -53,17 +73,18 @@ func downAll(ctx context.Context, a *app.App) error {
 			continue
 		}
 		n++
-		errs = append(errs, downOne(ctx, a, run))
+		errs = append(errs, o.one(ctx, run))
 	}
 	if n == 0 {
-		fmt.Fprintln(a.Streams.Out, "no run is alive")
+		fmt.Fprintln(o.App.Streams.Out, "no run is alive")
 	}
 	return errors.Join(errs...)
 }
 
-func downOne(ctx context.Context, a *app.App, run orchestrator.Run) error {
+func (o DownOptions) one(ctx context.Context, run orchestrator.Run) error {
+	a := o.App
 	alive := run.Alive()
-	if err := Down(ctx, a, run); err != nil {
+	if err := o.down(ctx, run); err != nil {
 		return err
 	}
 	if !alive {
@@ -75,49 +96,32 @@ func downOne(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	return nil
 }
 
-// Down ends a run's processes: the agents through their supervisors, then the
-// tmux session with the orchestrator. It returns when they are gone.
-func Down(ctx context.Context, a *app.App, run orchestrator.Run) error {
-	names, err := run.AgentNames()
+func (o DownOptions) down(ctx context.Context, run orchestrator.Run) error {
+	server, err := o.App.Tmux(ctx, run.Socket)
 	if err != nil {
 		return err
 	}
-	server, err := a.Tmux(ctx, run.Socket)
-	if err != nil {
-		return err
-	}
-	// The orchestrator goes first: it must not take the agents' end for a crash.
-	orchestrator.StopServing(ctx, run)
-	stop, cancel := context.WithTimeout(ctx, stopTimeout)
-	defer cancel()
-	var group errgroup.Group
-	for _, name := range names {
-		group.Go(func() error {
-			err := stopAgent(stop, run, name)
-			if errors.Is(err, pty.ErrNotRunning) {
-				return nil
+	var mu sync.Mutex // one line at a time
+	return orchestrator.Down(ctx, orchestrator.DownOptions{
+		Run: run, Host: panes.New(server), Within: o.Within, Now: o.App.Now,
+		OnStep: func(agent string, step orchestrator.DownStep) {
+			if step == orchestrator.DownStopped {
+				return // as expected
 			}
-			return err
-		})
-	}
-	stopErr := group.Wait()
-	err = errors.Join(stopErr, panes.New(server).Stop(ctx, run.Session))
-	if err == nil {
-		err = os.RemoveAll(run.Dir.Sockets()) // the sockets, and the environment kept beside them
-	}
-	return err
+			mu.Lock()
+			defer mu.Unlock()
+			text := string(step)
+			if step == orchestrator.DownWaits {
+				text += fmt.Sprintf("; it has %s for that (at once: --now)", o.Within)
+			}
+			fmt.Fprintf(o.App.Streams.Err, "%s %s\n", o.App.Theme.Strong.Render(agent), text)
+		},
+	})
 }
 
-func stopAgent(ctx context.Context, run orchestrator.Run, name string) error {
-	client, err := pty.Dial(ctx, run.Dir.Agent(name).Socket)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	if err := client.Stop(ctx); err != nil {
-		return fmt.Errorf("stopping agent %s: %w", name, err)
-	}
-	return nil
+// Down ends a run's processes at once. It returns when they are gone.
+func Down(ctx context.Context, a *app.App, run orchestrator.Run) error {
+	return DownOptions{App: a}.down(ctx, run)
 }
 
 // Discard takes down a run that has not come up, and removes what it made.
@@ -129,5 +133,5 @@ func Discard(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
-	return orchestrator.Discard(ctx, orchestrator.DiscardRequest{Repo: repo, Dir: a.Layout.Repo(repo), Run: run, Now: a.Now})
+	return orchestrator.Discard(ctx, orchestrator.DiscardRequest{Repo: repo, Dir: a.Layout.Repo(repo), Run: run, Now: a.Now, Environ: a.Environ})
 }

@@ -41,6 +41,8 @@ type agentRow struct {
 	Task   string    `json:"task,omitempty"`
 	Queued int       `json:"queued"`
 	PID    int       `json:"pid,omitempty"` // the supervisor's
+
+	Trouble *orchestrator.Trouble `json:"trouble,omitempty"` // what keeps it, as the orchestrator has it
 }
 
 // NewLs makes `muntin ls`.
@@ -72,15 +74,26 @@ func ls(ctx context.Context, a *app.App, all, asJSON bool) error {
 			ended++
 			continue
 		}
-		rows = append(rows, runRow{
-			Name: run.Name, Recipe: run.From, Repo: run.Repo, Alive: alive, Served: run.Served(), Branch: run.Branch,
-			Phase: orchestrator.LastPhase(run.Dir), Created: run.Created, Agents: agentRows(ctx, run),
-		})
+		rows = append(rows, rowOf(ctx, run, alive))
 	}
 	if asJSON {
 		return errors.Join(err, a.PrintJSON(rows))
 	}
 	return errors.Join(err, printRuns(a, rows, ended))
+}
+
+func rowOf(ctx context.Context, run orchestrator.Run, alive bool) runRow {
+	standing := orchestrator.LastStanding(run.Dir)
+	row := runRow{
+		Name: run.Name, Recipe: run.From, Repo: run.Repo, Alive: alive, Served: run.Served(), Branch: run.Branch,
+		Phase: standing.Phase, Created: run.Created, Agents: agentRows(ctx, run),
+	}
+	for i, agent := range row.Agents {
+		if trouble, ok := standing.Troubles[agent.Name]; ok && row.Served {
+			row.Agents[i].Trouble = &trouble
+		}
+	}
+	return row
 }
 
 func agentRows(ctx context.Context, run orchestrator.Run) []agentRow {
@@ -138,12 +151,12 @@ func printRuns(a *app.App, rows []runRow, ended int) error {
 			life = t.Good.Render(string(run.Phase))
 		}
 		if run.Alive && !run.Served {
-			life = t.Warn.Render("no orchestrator") + t.Dim.Render("  (start it: muntin orchestrate "+run.Name+")")
+			life = t.Warn.Render("no orchestrator") + t.Dim.Render("  (bring it back: muntin resume "+run.Name+")")
 		}
 		fmt.Fprintf(out, "%s  %s  %s\n", t.Title.Render(run.Name), life, t.Dim.Render(term.CleanLine(run.Repo)))
-		table := term.NewTable("  AGENT", "STATE", "FOR", "TURN", "TASK", "QUEUED")
+		table := term.NewTable("  AGENT", "STATE", "FOR", "TURN", "TASK", "QUEUED", "")
 		for _, agent := range run.Agents {
-			table.Row("  "+agent.Name, stateStyle(t, agent), age(a.Now(), agent.Since), fmt.Sprint(agent.Turn), taskCell(agent.Task), fmt.Sprint(agent.Queued))
+			table.Row("  "+agent.Name, stateStyle(t, agent), age(a.Now(), agent.Since), fmt.Sprint(agent.Turn), taskCell(agent.Task), fmt.Sprint(agent.Queued), troubleCell(t, agent.Trouble))
 		}
 		if err := table.Write(out, t, width); err != nil {
 			return err
@@ -174,6 +187,24 @@ func stateStyle(t term.Theme, row agentRow) string {
 		s += t.Dim.Render(" (no supervisor)")
 	}
 	return s
+}
+
+// troubleCell says what keeps an agent, most of all what a person has to do.
+func troubleCell(t term.Theme, trouble *orchestrator.Trouble) string {
+	if trouble == nil {
+		return ""
+	}
+	style, text := t.Warn, string(trouble.Kind)
+	if trouble.NeedsPerson() {
+		style, text = t.Bad, "needs a person: "+text
+	}
+	if until, err := time.Parse(time.RFC3339, trouble.Until); err == nil {
+		text += " until " + until.Local().Format("15:04:05")
+	}
+	if trouble.Why != "" {
+		text += t.Dim.Render(" " + term.CleanLine(trouble.Why))
+	}
+	return style.Render(text)
 }
 
 func taskCell(task string) string {

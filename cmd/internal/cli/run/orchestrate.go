@@ -54,11 +54,15 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
-	var fleet orchestrator.Panes
+	var watched orchestrator.Panes
+	var starter orchestrator.Starter
 	if server, err := a.Tmux(ctx, run.Socket); err == nil {
-		fleet = panes.New(server)
+		watched = panes.New(server)
+		starter = &orchestrator.FleetStarter{
+			Run: run, Host: panes.New(server), Fleet: orchestrator.NewFleet(run, recipe, orchestrator.FleetOptions{Self: a.Self, Environ: env}),
+		}
 	} else {
-		log.Warn("panes are not watched", "error", err)
+		log.Warn("panes are not watched, and agents are not started again", "error", err)
 	}
 	screen := newScreen(run, recipe)
 	ctx, stop := context.WithCancel(ctx)
@@ -75,7 +79,7 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	group.Go(func() error {
 		defer stop()
 		return orchestrator.Serve(ctx, orchestrator.ServeOptions{
-			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: fleet, Now: a.Now,
+			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: watched, Starter: starter, Now: a.Now,
 			OnState: func(s orchestrator.State, problems []board.Problem) { screen.update(s, problems) },
 		})
 	})

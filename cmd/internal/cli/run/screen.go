@@ -117,7 +117,7 @@ func taskView(st orchestrator.State, t orchestrator.Task) dash.Task {
 func (s *screen) agentView(st orchestrator.State, a orchestrator.Agent) dash.Agent {
 	agent := dash.Agent{
 		Name: a.Name, Role: a.Role, Model: s.models[a.Name], State: dash.AgentState(a.State), Source: a.Source,
-		Since: a.Since, Task: a.Task, Turn: a.Turn, Tokens: a.Tokens, Note: a.Note,
+		Since: a.Since, Task: a.Task, Turn: a.Turn, Tokens: int(a.Used.Tokens), Note: a.Note,
 	}
 	if a.Checkpoint != nil {
 		agent.Checkpoint = a.Checkpoint.ID
@@ -125,5 +125,24 @@ func (s *screen) agentView(st orchestrator.State, a orchestrator.Agent) dash.Age
 	if agent.Note == "" {
 		agent.Note = a.Doing
 	}
+	if trouble := st.Trouble(a); trouble.Kind != "" {
+		agent.State, agent.Note = troubleView(agent.State, trouble), trouble.Why
+	}
 	return agent
+}
+
+// troubleView is the state of an agent that something keeps.
+func troubleView(state dash.AgentState, t orchestrator.Trouble) dash.AgentState {
+	switch t.Kind {
+	case orchestrator.TroubleAsks:
+		return dash.AgentWaiting
+	case orchestrator.TroubleStalled:
+		return dash.AgentStalled
+	case orchestrator.TroubleLimited:
+		return dash.AgentLimited
+	case orchestrator.TroubleGivenUp:
+		return dash.AgentFailed
+	case orchestrator.TroubleBudget, orchestrator.TroubleRestarting:
+	}
+	return state // the note says it
 }

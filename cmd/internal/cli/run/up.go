@@ -6,14 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/recipe"
 	"muntin/internal/state"
+	"muntin/internal/term"
 	"muntin/orchestrator"
 	"muntin/orchestrator/panes"
 	"muntin/recipes"
@@ -25,35 +26,44 @@ const DefaultWait = time.Minute
 // UpOptions are up's arguments.
 type UpOptions struct {
 	App    *app.App
+	Source recipe.Source
 	Recipe string
+	Loaded *recipes.Recipe // used in place of Recipe when it is there
 	Name   string
 	Model  string
 	Attach bool
 	JSON   bool
+	Anyway bool // also when the machine is too small
 	Wait   time.Duration
 }
 
 // NewUp makes `muntin up`.
 func NewUp(a *app.App) *cobra.Command {
-	o := UpOptions{App: a}
+	o := UpOptions{App: a, Source: recipe.Source{App: a}}
 	cmd := &cobra.Command{
 		Use:   "up <recipe>",
 		Short: "Start a run from a recipe",
 		Long: "Start a run: a git worktree and a tmux pane for each agent of the recipe, and\n" +
-			"the orchestrator that gives them the board's tasks. The recipe is the name of a\n" +
-			"built-in one (see `muntin recipe ls`) or the path of a file.",
-		Args: app.Args(1, 1, "the recipe"),
+			"the orchestrator that gives them the board's tasks. The recipe is a name (see\n" +
+			"`muntin recipe ls`) or the path of a file. A repository's own recipe is used when\n" +
+			"you have seen what it would run and trust the repository.",
+		Example: "  muntin up workers\n" +
+			"  muntin up ./fleet.yaml --set n=3 --set model=openai/gpt-5",
+		ValidArgsFunction: o.Source.Complete,
+		Args:              app.Args(1, 1, "the recipe"),
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
 			o.Recipe = args[0]
 			_, err := Up(ctx, o)
 			return err
 		}),
 	}
+	o.Source.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.Name, "name", "", "the run's name (default: the recipe's)")
 	f.StringVar(&o.Model, "model", "", "model of agents that name none, as provider/id (default: $MUNTIN_MODEL)")
 	f.BoolVarP(&o.Attach, "attach", "a", false, "attach to the run when it is up")
 	f.BoolVar(&o.JSON, "json", false, "print what was started as JSON")
+	f.BoolVar(&o.Anyway, "anyway", false, "also when the machine seems too small for the agents")
 	f.DurationVar(&o.Wait, "wait", DefaultWait, "how long to wait until all agents are ready")
 	return cmd
 }
@@ -65,9 +75,17 @@ func Up(ctx context.Context, o UpOptions) (orchestrator.Run, error) {
 	if err != nil {
 		return orchestrator.Run{}, err
 	}
-	recipe, err := loadRecipe(a, o.Recipe, repo.Root)
-	if err != nil {
-		return orchestrator.Run{}, err
+	recipe := o.Loaded
+	if recipe == nil {
+		if recipe, err = o.Source.Load(ctx, o.Recipe); err != nil {
+			return orchestrator.Run{}, err
+		}
+	}
+	if err := orchestrator.CheckMode(recipe); err != nil {
+		return orchestrator.Run{}, &app.ExitError{Code: app.ExitUsage, Err: err}
+	}
+	for _, key := range orchestrator.NotCarriedOut(recipe) {
+		fmt.Fprintf(a.Streams.Err, "%s %s is not carried out yet\n", a.Theme.Warn.Render("recipe:"), key)
 	}
 	if err := setModel(a, recipe, o.Model); err != nil {
 		return orchestrator.Run{}, err
@@ -100,14 +118,41 @@ func bringUp(ctx context.Context, o UpOptions, repo state.Repo, recipe *recipes.
 		return orchestrator.Run{}, err
 	}
 	cols, rows := size(a)
-	run, err := orchestrator.Up(ctx, orchestrator.UpOptions{
+	up := orchestrator.UpOptions{
 		Repo: repo, Dir: dir, Recipe: recipe, Name: name, Host: panes.New(server), Socket: server.Socket(),
 		Self: a.Self, Program: a.Version, Environ: a.Environ, Cols: cols, Rows: rows, Now: a.Now,
-	})
+	}
+	if err := admit(ctx, o, up); err != nil {
+		return orchestrator.Run{}, err
+	}
+	run, err := orchestrator.Up(ctx, up)
 	if errors.Is(err, orchestrator.ErrRunExists) {
 		return run, existing(dir, name)
 	}
 	return run, err
+}
+
+// admit says when the machine is small for what the agents will need, and
+// refuses when it is too small. A repository without a commit is Up's to refuse.
+func admit(ctx context.Context, o UpOptions, up orchestrator.UpOptions) error {
+	needs, err := orchestrator.Admit(ctx, up)
+	var full *orchestrator.CapacityError
+	t := o.App.Theme
+	switch {
+	case errors.As(err, &full) && !o.Anyway:
+		return app.Hint(err, "start fewer agents, or --anyway")
+	case errors.As(err, &full):
+		fmt.Fprintf(o.App.Streams.Err, "%s %v\n", t.Warn.Render("anyway:"), err)
+		return nil
+	case err != nil:
+		return nil
+	}
+	for _, r := range needs {
+		if r.Tight() {
+			fmt.Fprintf(o.App.Streams.Err, "%s this takes more than 80 %% of %s\n", t.Warn.Render("tight:"), r)
+		}
+	}
+	return nil
 }
 
 // runName is the name asked for, or the recipe's with a number behind it where
@@ -141,18 +186,6 @@ func existing(dir state.RepoDir, name string) error {
 		return app.Hint(err, "look at it with `muntin attach %s`, end it with `muntin down %s`, or start another with --name", name, name)
 	}
 	return app.Hint(err, "it has ended; start another with --name")
-}
-
-func loadRecipe(a *app.App, name, root string) (*recipes.Recipe, error) {
-	recipe, err := recipes.Find(name, root)
-	if errors.Is(err, recipes.ErrNotFound) {
-		var names []string
-		for _, info := range recipes.Builtins() {
-			names = append(names, info.Name)
-		}
-		return nil, app.Hint(&app.ExitError{Code: app.ExitUsage, Err: err}, "the built-in recipes are %s; a file needs a path: ./%s.yaml", strings.Join(names, ", "), filepath.Base(name))
-	}
-	return recipe, err
 }
 
 // setModel gives agents without a model the one of the command line or the
@@ -217,5 +250,8 @@ func tellUp(a *app.App, run orchestrator.Run, recipe *recipes.Recipe, asJSON boo
 	fmt.Fprintf(a.Streams.Out, "%s run %s is up: %s\n", t.Good.Render("✓"), t.Strong.Render(run.Name), strings.Join(names, ", "))
 	fmt.Fprintf(a.Streams.Out, "  %s   %s   %s\n",
 		t.Command.Render(a.Command()+" attach "+run.Name), t.Command.Render(a.Command()+" ls"), t.Command.Render(a.Command()+" down "+run.Name))
+	for _, path := range run.Missing {
+		fmt.Fprintf(a.Streams.Err, "%s the worktrees lack %s: there is none here\n", t.Warn.Render("!"), term.CleanLine(path))
+	}
 	return nil
 }

@@ -31,6 +31,41 @@ func NewCmd(a *app.App) *cobra.Command {
 	return cmd
 }
 
+// Markdown is the board as people read it; it says so when there is none.
+func Markdown(a *app.App) (string, error) {
+	f, err := file(a)
+	if err != nil {
+		return "", err
+	}
+	b, err := f.Read()
+	if errors.Is(err, board.ErrNoFile) {
+		return "There is no board here: `muntin todo add` makes one.", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return term.Clean(string(b.Bytes())), nil
+}
+
+// Claimed is the task that an agent works on, as "^id"; "" for none, and where there
+// is no board.
+func Claimed(a *app.App, agent string) string {
+	f, err := file(a)
+	if err != nil || agent == "" {
+		return ""
+	}
+	b, err := f.Read()
+	if err != nil {
+		return ""
+	}
+	for _, t := range b.Tasks() {
+		if t.State == board.Claimed && t.Claim == agent {
+			return "^" + t.ID
+		}
+	}
+	return ""
+}
+
 // file finds the board: the one the environment names in an agent's pane, a
 // living run's, else the repository's own.
 func file(a *app.App) (board.File, error) {

@@ -1,4 +1,6 @@
-package dash
+// Package rest stops Bubble Tea's renderer while a program has nothing to draw,
+// so that a program at rest does not wake up.
+package rest
 
 import (
 	"os"
@@ -12,8 +14,8 @@ import (
 )
 
 // Bubble Tea's renderer wakes up 60 times a second for as long as a program
-// runs, whether there is something to draw or not: at rest that is all the
-// dashboard would do. Its ticker cannot be reached by its API. Until
+// runs, whether there is something to draw or not: at rest that is all that a
+// program of ours would do. Its ticker cannot be reached by its API. Until
 // https://github.com/charmbracelet/bubbletea/pull/1796 (or 1776) is in a
 // release, we stop the ticker ourselves when nothing has happened for a while,
 // and start it again with the next message. If the field is not there, or of
@@ -23,10 +25,10 @@ const (
 	restAfter = 250 * time.Millisecond
 )
 
-// A pause stops a program's renderer while it has nothing to draw.
-type pause struct {
+// A Pause stops a program's renderer while it has nothing to draw.
+type Pause struct {
 	program *tea.Program
-	out     *output
+	out     *Output
 
 	mu     sync.Mutex // guards the fields below
 	ticker *time.Ticker
@@ -35,11 +37,13 @@ type pause struct {
 	closed bool
 }
 
-func newPause(p *tea.Program, out *output) *pause { return &pause{program: p, out: out} }
+// New makes the pause of a program that writes to out; nil when what it writes is
+// never slow. Nothing is stopped before the first Wake.
+func New(p *tea.Program, out *Output) *Pause { return &Pause{program: p, out: out} }
 
-// wake lets the renderer run until nothing has happened for restAfter. It is
+// Wake lets the renderer run until nothing has happened for restAfter. It is
 // called from the program's own goroutine, after the renderer was started.
-func (p *pause) wake() {
+func (p *Pause) Wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = time.Now()
@@ -54,21 +58,21 @@ func (p *pause) wake() {
 }
 
 // rest stops the renderer, unless something happened or is being written.
-func (p *pause) rest() {
+func (p *Pause) rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return
 	}
-	if quiet := time.Since(p.last); quiet < restAfter || p.out.writing.Load() > 0 {
+	if quiet := time.Since(p.last); quiet < restAfter || p.out != nil && p.out.writing.Load() > 0 {
 		p.timer.Reset(max(restAfter-quiet, frameTime))
 		return
 	}
 	p.ticker.Stop()
 }
 
-// close ends it. The program stops its ticker itself.
-func (p *pause) close() {
+// Close ends it. The program stops its ticker itself.
+func (p *Pause) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -87,14 +91,15 @@ func rendererTicker(p *tea.Program) *time.Ticker {
 	return *ticker
 }
 
-// output is the terminal, and knows when somebody is writing to it: a slow
+// An Output is the terminal, and knows when somebody is writing to it: a slow
 // terminal must not be taken for rest.
-type output struct {
+type Output struct {
 	*os.File
 	writing atomic.Int32
 }
 
-func (o *output) Write(b []byte) (int, error) {
+// Write writes to the terminal.
+func (o *Output) Write(b []byte) (int, error) {
 	o.writing.Add(1)
 	defer o.writing.Add(-1)
 	return o.File.Write(b)

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,18 +9,8 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"muntin/agent"
-	"muntin/agent/harness"
+	"muntin/agent/llm"
 	"muntin/internal/term"
-)
-
-// The names in a stream of events; the package agent/llm, which has them too, is
-// not a front end's to import.
-const (
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	textDelta     = "text_delta"
-	thinkingDelta = "thinking_delta"
-	textBlock     = "text"
 )
 
 // resultLines is how many lines of a tool's result are shown.
@@ -35,12 +24,6 @@ type stream struct {
 	calls    map[string]string
 	wrap     wrapper
 	style    lipgloss.Style // of what wrap holds back
-}
-
-// OnEvent shows an event and tells the link of it. Give it to harness.Open.
-func (u *UI) OnEvent(e agent.Event) {
-	u.turn.on(e)
-	u.screen.event(e)
 }
 
 func (s *screen) event(e agent.Event) {
@@ -80,10 +63,10 @@ func (s *screen) compacted(b *strings.Builder, e agent.Event) {
 // update shows text and thinking as they come.
 func (s *screen) update(b *strings.Builder, e agent.Event) {
 	step := e.Stream
-	if step == nil || step.Type != textDelta && step.Type != thinkingDelta {
+	if step == nil || step.Type != llm.EventTextDelta && step.Type != llm.EventThinkingDelta {
 		return
 	}
-	thinking := step.Type == thinkingDelta
+	thinking := step.Type == llm.EventThinkingDelta
 	style := lipgloss.NewStyle()
 	if thinking {
 		style = s.theme.Dim
@@ -103,7 +86,7 @@ func (s *screen) update(b *strings.Builder, e agent.Event) {
 // messageEnd closes a response; one that did not come in pieces is shown now.
 func (s *screen) messageEnd(b *strings.Builder, e agent.Event) {
 	m := e.Message
-	if m == nil || m.Role != roleAssistant {
+	if m == nil || m.Role != llm.RoleAssistant {
 		return
 	}
 	if text := strings.Trim(m.Text(), "\n"); !s.streams.shown && text != "" {
@@ -163,12 +146,7 @@ func resultText(e agent.Event) (lines []string, cut int) {
 	if e.Result == nil {
 		return nil, 0
 	}
-	text := ""
-	for _, block := range e.Result.Content {
-		if block.Type == textBlock {
-			text += block.Text
-		}
-	}
+	text := blockText(e.Result.Content)
 	switch {
 	case e.IsError:
 	case e.ToolName == "read", e.ToolName == "write", text == "(no output)":
@@ -182,13 +160,7 @@ func resultText(e agent.Event) (lines []string, cut int) {
 		}
 		text = changedLines(details.Diff)
 	}
-	for l := range strings.SplitSeq(text, "\n") {
-		l = strings.TrimRight(l, "\r")
-		l = term.Clean(l[strings.LastIndexByte(l, '\r')+1:]) // a progress line, as it ended
-		if strings.TrimSpace(l) != "" {
-			lines = append(lines, l)
-		}
-	}
+	lines = cleanLines(text)
 	cut = max(len(lines)-resultLines, 0)
 	if e.ToolName == "edit" && !e.IsError {
 		return lines[:len(lines)-cut], 0
@@ -206,68 +178,3 @@ func changedLines(diff string) string {
 	}
 	return b.String()
 }
-
-// summary says in one clean line what a call does.
-func summary(tool string, args json.RawMessage) string {
-	var a struct {
-		Command string `json:"command"`
-		Path    string `json:"path"`
-		Content string `json:"content"`
-	}
-	if json.Unmarshal(args, &a) != nil {
-		a.Command, a.Path = "", ""
-	}
-	switch {
-	case a.Command != "":
-		first, rest, _ := strings.Cut(strings.TrimSpace(a.Command), "\n")
-		if rest != "" {
-			first += " …"
-		}
-		return term.CleanLine(first)
-	case tool == "write" && a.Path != "":
-		return fmt.Sprintf("%s (%s)", term.CleanLine(a.Path), plural(lineCount(a.Content), "line"))
-	case a.Path != "":
-		return term.CleanLine(a.Path)
-	}
-	return term.CleanLine(string(args))
-}
-
-func lineCount(s string) int {
-	n := strings.Count(s, "\n")
-	if s != "" && !strings.HasSuffix(s, "\n") {
-		n++
-	}
-	return n
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func footerText(o harness.Outcome) string {
-	in := o.Usage.Input + o.Usage.CacheRead + o.Usage.CacheWrite
-	return fmt.Sprintf("%s · %s in · %s out", duration(o.Duration), count(in), count(o.Usage.Output))
-}
-
-func duration(d time.Duration) string {
-	if d < time.Minute {
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	return d.Round(time.Second).String()
-}
-
-// count prints a number of tokens: 340, 1.2k, 3.4M.
-func count(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%.1fk", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
-}
-
-func aborted(err error) bool { return errors.Is(err, harness.ErrAborted) }

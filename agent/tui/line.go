@@ -1,23 +1,33 @@
 package tui
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"muntin/agent/harness"
+	"muntin/agent/llm"
+	"muntin/agent/tui/markdown"
 	"muntin/internal/term"
 )
 
 // promptMark stands before what a person says.
 const promptMark = "❯ "
 
-// screen writes the conversation. Each method makes one write, so that what two
-// goroutines say never mixes within a line.
+// screen is the plain display: it writes the conversation in lines, which never
+// change, and reads prompts as lines, which the terminal itself lets one edit. That
+// is what screen readers, dumb terminals and pipes can follow. Each method makes one
+// write, so that what two goroutines say never mixes within a line.
 type screen struct {
+	in       io.Reader
+	typing   chan input
+	stop     func() // ends the reading
 	out      io.Writer
 	theme    term.Theme
 	width    func() int
@@ -90,7 +100,8 @@ func (s *screen) gap(b *strings.Builder) {
 }
 
 // head is what the pane begins with.
-func (s *screen) head(o Options, notices []string) {
+func (s *screen) head(_ context.Context, o Options, notices []string) {
+	s.stop = s.readLines()
 	s.write(func(b *strings.Builder) {
 		s.line(b, s.theme.Title.Render(term.CleanLine(o.Name))+s.theme.Dim.Render("  "+term.CleanLine(o.Model)+"  "+term.CleanLine(shortDir(o.Dir))))
 		for _, n := range notices {
@@ -162,8 +173,8 @@ func (s *screen) put(b *strings.Builder, text string, style lipgloss.Style) {
 
 func clean(text string) string { return term.Clean(strings.ReplaceAll(text, "\r\n", "\n")) }
 
-// mark shows that prompts are taken.
-func (s *screen) mark() {
+// ready shows that prompts are taken.
+func (s *screen) ready() {
 	s.write(func(b *strings.Builder) {
 		if s.terminal && !s.marked {
 			s.gap(b)
@@ -210,8 +221,75 @@ func (s *screen) footer(o harness.Outcome, err error) {
 	})
 }
 
+// status reports the state, where a terminal is told.
+func (s *screen) status(st state, msg string) {
+	if s.terminal {
+		s.write(func(b *strings.Builder) { b.WriteString(statusSequence(st, msg)) })
+	}
+}
+
 // leave leaves the cursor on an empty line.
 func (s *screen) leave() error {
+	if s.stop != nil {
+		s.stop()
+	}
 	s.write(s.fresh)
 	return s.failed()
+}
+
+func (s *screen) inputs() <-chan input { return s.typing }
+
+// What a terminal shows in its region is not shown here, or when it matters.
+func (s *screen) queued([]string) {}
+func (s *screen) facts(facts)     {}
+
+// past tells how much was said before: whoever listens to it wants no more.
+func (s *screen) past(all []llm.Message) {
+	s.note(plural(len(all), "message") + " of this conversation came before; /export writes them as a page")
+}
+
+func (s *screen) page(text string) {
+	s.write(func(b *strings.Builder) {
+		s.gap(b)
+		for _, l := range markdown.Render(clean(text), s.cells()) {
+			s.fresh(b)
+			b.WriteString(l.Text + "\n")
+			s.blank = l.Text == ""
+		}
+	})
+}
+
+func (s *screen) giveBack(texts []string) {
+	for _, t := range texts {
+		s.note("not sent: " + term.CleanLine(t))
+	}
+}
+
+// ask writes the question; the next line is the answer.
+func (s *screen) ask(q *question) {
+	if q == nil {
+		return
+	}
+	s.write(func(b *strings.Builder) {
+		s.gap(b)
+		s.line(b, s.theme.Title.Render(term.CleanLine(q.title)))
+		for i, it := range q.items {
+			detail := ""
+			if it.detail != "" {
+				detail = "  " + it.detail
+			}
+			s.line(b, fmt.Sprintf("%3d  %s", i+1, term.CleanLine(it.label))+s.theme.Dim.Render(detail))
+		}
+		how := "A number chooses, an empty line leaves it."
+		if len(q.items) == 0 {
+			how = "A line answers, an empty one leaves it."
+		}
+		s.line(b, s.theme.Dim.Render(how))
+	})
+}
+
+func (s *screen) copy(text string) {
+	if s.terminal {
+		s.write(func(b *strings.Builder) { b.WriteString(ansi.SetSystemClipboard(text)) })
+	}
 }
