@@ -170,10 +170,14 @@ func (h *Harness) Commands() []Command {
 	return all
 }
 
+// Calls reports whether a prompt calls a command of an extension, which a run that goes
+// on cannot take.
+func (h *Harness) Calls(text string) bool { return h.ext.Has(text) }
+
 // Expand gives what a text that a person typed stands for, as resource.Set.Expand
 // does. Whoever takes prompts from a person calls it before Prompt.
 func (h *Harness) Expand(text string) (string, error) {
-	if h.ext.Has(text) {
+	if h.Calls(text) {
 		return text, nil
 	}
 	return h.resources().Expand(text)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"muntin/internal/term"
@@ -14,6 +13,8 @@ import (
 
 // ErrNoAnswer says that the person left a question without an answer.
 var ErrNoAnswer = errors.New("there was no answer")
+
+var errNothing = errors.New("there is nothing to choose from")
 
 // commands are all slash commands that can be carried out, sorted by name.
 func (l *loop) commands() []Command {
@@ -139,72 +140,6 @@ func (a asker) Choose(ctx context.Context, title string, items []string) (int, e
 func (a asker) Text(ctx context.Context, title, start string) (string, error) {
 	in, err := a.l.question(ctx, question{title: title, text: start})
 	return in.text, err
-}
-
-// choose asks for one of the items.
-func (l *loop) choose(ctx context.Context, q question) (int, error) {
-	if len(q.items) == 0 {
-		return -1, errors.New("there is nothing to choose from")
-	}
-	in, err := l.question(ctx, q)
-	return in.choice, err
-}
-
-// question waits for the person's answer.
-func (l *loop) question(ctx context.Context, q question) (input, error) {
-	select {
-	case <-l.answers: // an answer to an earlier question
-	default:
-	}
-	l.setAsking(true)
-	defer l.setAsking(false)
-	l.display.ask(&q)
-	select {
-	case <-ctx.Done():
-		l.display.ask(nil)
-		return input{choice: -1}, context.Cause(ctx)
-	case in := <-l.answers:
-		if in.choice < 0 || len(q.items) > 0 && in.choice >= len(q.items) {
-			return input{choice: -1}, ErrNoAnswer
-		}
-		return in, nil
-	}
-}
-
-func (l *loop) setAsking(on bool) {
-	l.ask.Lock()
-	defer l.ask.Unlock()
-	l.asking = on
-}
-
-// answer hands an answer to the command that asked, if one does.
-func (l *loop) answer(in input) {
-	l.ask.Lock()
-	defer l.ask.Unlock()
-	if !l.asking {
-		return
-	}
-	l.asking = false
-	l.answers <- in
-}
-
-// answerLine takes a line for an answer, where questions are answered by lines: a
-// number from 1, or a text. An empty line is no answer.
-func (l *loop) answerLine(text string) bool {
-	l.ask.Lock()
-	asking := l.asking && !l.opts.Live
-	l.ask.Unlock()
-	if !asking {
-		return false
-	}
-	in := input{kind: inputAnswer, text: text, choice: -1}
-	if n, err := strconv.Atoi(text); err == nil && n > 0 {
-		in.choice = n - 1
-	} else if text != "" {
-		in.choice = 0
-	}
-	l.answer(in)
-	return true
 }
 
 func (l *loop) help(context.Context, Asker, string) (string, error) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"muntin/agent"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
 	"muntin/agent/llm/scripted"
@@ -57,8 +56,10 @@ func commandUI(t *testing.T) (*ui, *shelf) {
 		s.opts.History = filepath.Join(sessions, "history.jsonl")
 		s.opts.Width = func() int { return 100 }
 		s.opts.Host = Host{
-			Open: func(ctx context.Context, at Place, onEvent func(agent.Event)) (*harness.Harness, error) {
-				return harness.Open(ctx, harness.Options{Provider: provider, Model: "scripted/test", Dir: dir, Session: at.File, Parent: at.Parent, OnEvent: onEvent})
+			Open: func(ctx context.Context, at Place, attach func(*harness.Options)) (*harness.Harness, error) {
+				o := harness.Options{Provider: provider, Model: "scripted/test", Dir: dir, Session: at.File, Parent: at.Parent}
+				attach(&o)
+				return harness.Open(ctx, o)
 			},
 			NewFile:  func() (string, error) { made++; return filepath.Join(sessions, fmt.Sprintf("s%d.jsonl", made)), nil },
 			Sessions: func() ([]session.Info, error) { return session.List(sessions) },

@@ -7,6 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"muntin/agent/tui/editor"
+	"muntin/agent/tui/markdown"
 	"muntin/internal/term"
 )
 
@@ -99,18 +100,20 @@ func (m *model) dialogKey(name, text string) {
 // view shows the question in at most height lines; x and y are the cursor's.
 func (d *dialog) view(theme term.Theme, width, height int) (lines []string, x, y int) {
 	title := theme.Title.Render(term.CleanLine(d.q.title))
+	body := d.body(width, max(height/2, 1))
+	height -= len(body)
 	if len(d.q.items) == 0 {
 		v := d.edit.View(max(width-2, 4))
-		lines = append(lines, title)
+		lines = append(append(lines, title), body...)
 		for _, l := range v.Lines {
 			lines = append(lines, theme.Command.Render("› ")+l)
 		}
-		return append(lines, theme.Dim.Render("Enter answers · Esc leaves it")), v.X + 2, v.Y + 1
+		return append(lines, theme.Dim.Render("Enter answers · Esc leaves it")), v.X + 2, v.Y + 1 + len(body)
 	}
 	if filter := d.edit.Text(); filter != "" {
 		title += theme.Dim.Render("  " + term.CleanLine(filter))
 	}
-	lines = append(lines, title)
+	lines = append(append(lines, title), body...)
 	rows := max(min(height-2, 12), 1)
 	from := max(min(d.at-rows/2, len(d.found)-rows), 0)
 	for i, index := range d.found[from:min(from+rows, len(d.found))] {
@@ -131,6 +134,19 @@ func (d *dialog) view(theme term.Theme, width, height int) (lines []string, x, y
 		help = "nothing fits · Esc leaves it"
 	}
 	return append(lines, theme.Dim.Render(help)), 0, len(lines)
+}
+
+// body is the text below the title, in at most height lines.
+func (d *dialog) body(width, height int) []string {
+	text := strings.TrimSpace(clean(d.q.body))
+	if text == "" {
+		return nil
+	}
+	lines := markdown.Wrap(text, max(width, 4))
+	if extra := len(lines) - height; extra > 0 {
+		lines = append(lines[:height-1:height-1], fmt.Sprintf("… %d more lines", extra+1))
+	}
+	return lines
 }
 
 // A popup shows the completions of what stands before the cursor.

@@ -40,7 +40,11 @@ type display interface {
 	// giveBack puts texts that were waiting back into the person's hands.
 	giveBack(texts []string)
 	facts(f facts)
-	// ask shows a question. The answer comes as an input.
+	// notice shows what an extension says.
+	notice(n harness.Notice)
+	// statuses are what extensions have to say for as long as it holds.
+	statuses(texts []string)
+	// ask shows a question; nil: none. The answer comes as an input.
 	ask(q *question)
 	// copy puts a text onto the person's clipboard.
 	copy(text string)
@@ -73,6 +77,7 @@ type input struct {
 // A question has items to choose from or, without any, wants a text.
 type question struct {
 	title string
+	body  string // below the title
 	items []item
 	at    int    // the item that is chosen at first
 	text  string // to begin with

@@ -175,6 +175,8 @@ func (f *full) queued(texts []string)       { f.post(func(m *model) { m.queue = 
 func (f *full) giveBack(texts []string)     { f.post(func(m *model) { m.giveBack(texts) }) }
 func (f *full) facts(facts facts)           { f.post(func(m *model) { m.facts = facts }) }
 func (f *full) ask(q *question)             { f.post(func(m *model) { m.dialog = newDialog(q) }) }
+func (f *full) notice(n harness.Notice)     { f.post(func(m *model) { m.notice(n) }) }
+func (f *full) statuses(texts []string)     { f.post(func(m *model) { m.statuses = texts }) }
 func (f *full) copy(text string)            { f.post(func(m *model) { m.copy(text) }) }
 
 // leave shows what is left to show and gives the terminal back.

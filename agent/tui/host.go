@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"muntin/agent"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
 	"muntin/agent/session"
@@ -14,8 +13,9 @@ import (
 // field that is nil leaves out the commands that need it. The functions may take
 // long, but for Branch and Task.
 type Host struct {
-	// Open opens the conversation at a place.
-	Open func(ctx context.Context, at Place, onEvent func(agent.Event)) (*harness.Harness, error)
+	// Open opens the conversation at a place; attach is to be called with what it is
+	// opened with.
+	Open func(ctx context.Context, at Place, attach func(*harness.Options)) (*harness.Harness, error)
 	// NewFile is the file of a new conversation; "" for one in memory.
 	NewFile func() (string, error)
 	// Sessions are the conversations that can be resumed, newest first.

@@ -265,6 +265,18 @@ func (s *screen) giveBack(texts []string) {
 	}
 }
 
+func (s *screen) statuses([]string) {} // they change, and what is written here does not
+
+// notice writes what an extension says.
+func (s *screen) notice(n harness.Notice) {
+	head, style := noticeHead(s.theme, n)
+	s.write(func(b *strings.Builder) {
+		s.fresh(b)
+		s.text(b, head+strings.TrimRight(n.Text, "\n"), style, 0)
+		s.fresh(b)
+	})
+}
+
 // ask writes the question; the next line is the answer.
 func (s *screen) ask(q *question) {
 	if q == nil {
@@ -273,6 +285,9 @@ func (s *screen) ask(q *question) {
 	s.write(func(b *strings.Builder) {
 		s.gap(b)
 		s.line(b, s.theme.Title.Render(term.CleanLine(q.title)))
+		for _, l := range cleanLines(q.body) {
+			s.line(b, l)
+		}
 		for i, it := range q.items {
 			detail := ""
 			if it.detail != "" {

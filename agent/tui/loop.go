@@ -38,7 +38,6 @@ type loop struct {
 
 	command  *running      // the slash command that goes on; nil: none
 	later    []string      // slash commands that wait for its end
-	answers  chan input    // to the command that asks
 	over     chan *running // the end of a command or of a person's shell command
 	shells   []*running    // the person's shell commands that go on
 	work     sync.WaitGroup
@@ -46,10 +45,7 @@ type loop struct {
 
 	back *wayBack // of the last going back; it belongs to the command that goes on
 
-	named atomic.Pointer[[]Command] // those of the agent
-
-	ask    sync.Mutex // guards asking
-	asking bool       // a command waits for an answer
+	named atomic.Pointer[[]Command] // commands of the agent
 }
 
 // A message is one from the pane or from the link.
@@ -82,7 +78,7 @@ type running struct {
 // the person first. Commands may exchange
 // the agent: the caller closes the one that Agent gives.
 func (u *UI) Run(ctx context.Context, a *harness.Harness, notices ...string) error {
-	l := &loop{UI: u, done: make(chan result, 1), answers: make(chan input, 1), over: make(chan *running)}
+	l := &loop{UI: u, done: make(chan result, 1), over: make(chan *running)}
 	l.present.Store(a)
 	l.learn()
 	u.opts.commands = l.commands
@@ -112,6 +108,7 @@ func (l *loop) life(ctx context.Context) error {
 		l.queue = append(l.queue, message{text: first, from: local})
 	}
 	err := l.run(ctx)
+	l.asks.end()
 	if l.running != nil {
 		l.ending = ctx.Err() != nil
 		l.Agent().Abort()
@@ -176,7 +173,7 @@ func (l *loop) wait(ctx context.Context) error {
 	case in, ok := <-l.typing:
 		if !ok {
 			l.typing, l.eof = nil, true
-			l.answer(input{kind: inputAnswer, choice: -1})
+			l.asks.end()
 			return nil
 		}
 		l.input(ctx, in)
@@ -186,6 +183,10 @@ func (l *loop) wait(ctx context.Context) error {
 			return nil
 		}
 		l.incoming(in)
+	case <-l.sent:
+		if l.running == nil && l.Agent().Queued() > 0 { // else the turn takes them
+			l.queue = append(l.queue, message{resume: true})
+		}
 	case <-l.opts.Interrupts:
 		l.interrupt()
 	}
@@ -231,7 +232,9 @@ func (l *loop) save(ctx context.Context, a *harness.Harness, m message) {
 // finish tells of a turn's end. The error is one after which nothing more can be
 // done.
 func (l *loop) finish(ctx context.Context, r result) error {
-	l.display.footer(r.outcome, r.err)
+	if !r.outcome.Handled || r.err != nil {
+		l.display.footer(r.outcome, r.err)
+	}
 	switch failure := r.outcome.Failure(r.err); {
 	case errors.Is(failure, harness.ErrAborted):
 		l.display.status(stateIdle, "")
@@ -271,7 +274,7 @@ func (l *loop) input(ctx context.Context, in input) {
 	case inputTakeBack:
 		l.takeBack()
 	case inputAnswer:
-		l.answer(in)
+		l.asks.answer(in)
 	case inputLeave:
 		l.quit = true
 	case inputModel:
@@ -307,7 +310,7 @@ func (l *loop) typed(ctx context.Context, in input) {
 		return
 	}
 	m.images = l.pictures(m.text)
-	if l.running != nil && in.kind == inputLine {
+	if l.running != nil && in.kind == inputLine && !l.Agent().Calls(m.text) {
 		l.steer(m)
 		return
 	}

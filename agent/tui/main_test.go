@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
+	"muntin/agent/extension"
 	"muntin/agent/harness"
 	"muntin/agent/llm/scripted"
 	"muntin/internal/term"
@@ -109,6 +110,8 @@ type setup struct {
 	link    *link
 	dir     string
 	notices []string
+	ext     *extension.Host
+	reload  func(context.Context) (harness.Loaded, error)
 }
 
 func run(t *testing.T, change func(*setup)) *ui {
@@ -130,7 +133,7 @@ func run(t *testing.T, change func(*setup)) *ui {
 	}
 	front := New(s.opts)
 	u.agent, err = harness.Open(t.Context(), harness.Options{
-		Provider: scripted.New(model, scripted.Options{}), Model: "scripted/test", Dir: s.dir, Session: s.session, OnEvent: front.OnEvent,
+		Provider: scripted.New(model, scripted.Options{}), Model: "scripted/test", Dir: s.dir, Session: s.session, OnEvent: front.OnEvent, UI: front, OnWaiting: front.Waiting, Extensions: s.ext, Reload: s.reload,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -271,6 +274,7 @@ func (l *link) TurnStart(id string)         { l.tell("start", id) }
 func (l *link) Tool(r ToolReport) {
 	l.tell("tool", r.Name, r.Summary, map[bool]string{true: "failed"}[r.IsError])
 }
+func (l *link) Waits(question string) { l.tell("waits", question) }
 func (l *link) TurnEnd(id string, o harness.Outcome, err error) {
 	l.mu.Lock()
 	l.outcomes = append(l.outcomes, o)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"muntin/agent"
@@ -44,6 +45,7 @@ type model struct {
 	printed  []string  // prompts that were shown before the session had them
 	steering []message // that go into the turn, not taken yet
 	queue    []string  // that wait for the end of the turn
+	statuses []string  // of extensions
 	facts    facts
 
 	working bool
@@ -117,6 +119,36 @@ func (m *model) page(text string) {
 	m.endStream()
 	m.gap()
 	m.lines(markdown.Render(clean(text), m.width))
+}
+
+// notice shows what an extension says; what answers a command of the person stands by
+// itself.
+func (m *model) notice(n harness.Notice) {
+	m.endStream()
+	head, style := noticeHead(m.theme, n)
+	if head == "" {
+		m.gap()
+	}
+	for i, l := range markdown.Wrap(clean(strings.TrimRight(n.Text, "\n")), max(m.width-term.Width(head), 4)) {
+		before := strings.Repeat(" ", term.Width(head))
+		if i == 0 {
+			before = m.theme.Dim.Render(head)
+		}
+		m.line(before + style.Render(l))
+	}
+}
+
+// noticeHead is what stands before a notice, and how its text looks.
+func noticeHead(theme term.Theme, n harness.Notice) (string, lipgloss.Style) {
+	switch n.Level {
+	case harness.LevelReply:
+		return "", lipgloss.NewStyle()
+	case "warning":
+		return term.CleanLine(n.Extension) + ": ", theme.Warn
+	case "error":
+		return term.CleanLine(n.Extension) + ": ", theme.Bad
+	}
+	return term.CleanLine(n.Extension) + ": ", lipgloss.NewStyle()
 }
 
 func (m *model) copy(text string) { m.raw = append(m.raw, ansi.SetSystemClipboard(text)) }

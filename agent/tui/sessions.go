@@ -17,7 +17,8 @@ import (
 // exchange leaves the present conversation for the one at a place, and stays where
 // that cannot be opened.
 func (l *loop) exchange(ctx context.Context, at Place) error {
-	h, err := l.opts.Host.Open(ctx, at, l.OnEvent)
+	l.forgetStatuses()
+	h, err := l.opts.Host.Open(ctx, at, l.Attach)
 	if err != nil {
 		return err
 	}
@@ -42,6 +43,9 @@ func (l *loop) place(parent string) (Place, error) {
 
 func (l *loop) fresh(ctx context.Context, _ Asker, _ string) (string, error) {
 	at, err := l.place("")
+	if err == nil {
+		err = l.Agent().MaySwitch(ctx, harness.SwitchNew, at.File)
+	}
 	if err == nil {
 		err = l.exchange(ctx, at)
 	}
@@ -69,6 +73,9 @@ func (l *loop) resume(ctx context.Context, _ Asker, _ string) (string, error) {
 	}
 	if all[i].Path == l.Agent().Session().Path() {
 		return "It is the present one.", nil
+	}
+	if err := l.Agent().MaySwitch(ctx, harness.SwitchResume, all[i].Path); err != nil {
+		return "", err
 	}
 	if err := l.exchange(ctx, Place{File: all[i].Path}); err != nil {
 		return "", err
@@ -112,6 +119,9 @@ func (l *loop) forkAt(ctx context.Context, entry string) error {
 		return err
 	}
 	at, err := l.place(from.Path())
+	if err == nil {
+		err = h.MaySwitch(ctx, harness.SwitchFork, entry)
+	}
 	if err != nil {
 		return err
 	}

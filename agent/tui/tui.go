@@ -17,6 +17,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,6 +79,8 @@ type Link interface {
 	// matches harness.ErrAborted after an abort, and ErrEnding when the process
 	// was told to end.
 	TurnEnd(id string, o harness.Outcome, err error)
+	// Waits says that a person is asked something; "" that this is over.
+	Waits(question string)
 }
 
 // ErrEnding says that a turn was cut off because the process was told to end:
@@ -111,14 +114,19 @@ type Options struct {
 	commands func() []Command
 }
 
-// A UI is one interactive front end. Make it with New, give its OnEvent to
-// harness.Open, then call Run, once.
+// A UI is one interactive front end. Make it with New, Attach it to what
+// harness.Open gets, then call Run, once. It implements harness.UI.
 type UI struct {
 	opts    Options
 	display display
 	turn    *turnLog
 	cost    *purse
+	asks    *asks
+	sent    chan struct{}                   // an extension has sent messages
 	present atomic.Pointer[harness.Harness] // exchanged by commands that need that no turn runs
+
+	told     sync.Mutex // guards statuses
+	statuses []harness.Status
 }
 
 // New makes a front end that has not written anything yet.
@@ -129,7 +137,7 @@ func New(opts Options) *UI {
 	if opts.Width == nil {
 		opts.Width = func() int { return term.DefaultWidth }
 	}
-	u := &UI{opts: opts, turn: &turnLog{link: opts.Link}, cost: &purse{}}
+	u := &UI{opts: opts, turn: &turnLog{link: opts.Link}, cost: &purse{}, asks: newAsks(), sent: make(chan struct{}, 1)}
 	if opts.Live {
 		u.display = newFull(opts)
 	} else {
@@ -138,7 +146,7 @@ func New(opts Options) *UI {
 	return u
 }
 
-// OnEvent shows an event and tells the link of it. Give it to harness.Open.
+// OnEvent shows an event and tells the link of it; see Attach.
 func (u *UI) OnEvent(e agent.Event) {
 	u.turn.on(e)
 	u.cost.on(e)

@@ -174,7 +174,7 @@ func (m *model) statusLine() string {
 	if n := len(m.queue) + len(m.steering); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d waiting", n))
 	}
-	for _, p := range []string{f.branch, f.task, f.name} {
+	for _, p := range append([]string{f.branch, f.task, f.name}, m.statuses...) {
 		if p != "" {
 			parts = append(parts, term.CleanLine(p))
 		}

@@ -244,13 +244,7 @@ func runInteractive(ctx context.Context, o Options) (err error) {
 		ui.Model, ui.Dir = opts.Model, opts.Dir
 		ui.Host, ui.History = newHost(op), historyFile(a, opts.Dir)
 		front = tui.New(ui)
-		opts.OnEvent = front.OnEvent
-		if shows, ok := any(front).(harness.UI); ok {
-			opts.UI = shows
-		}
-		if waits, ok := any(front).(interface{ Waiting() }); ok {
-			opts.OnWaiting = waits.Waiting
-		}
+		front.Attach(opts)
 	})
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"muntin/agent"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
 	"muntin/agent/rpc"
@@ -42,9 +41,9 @@ func frontOptions(o Options, first string) tui.Options {
 func newHost(op *opener) tui.Host {
 	a, dir := op.App, op.dir
 	h := tui.Host{
-		Open: func(ctx context.Context, at tui.Place, onEvent func(agent.Event)) (*harness.Harness, error) {
+		Open: func(ctx context.Context, at tui.Place, attach func(*harness.Options)) (*harness.Harness, error) {
 			to := rpc.Place{File: at.File, Parent: at.Parent, Model: at.Model, Thinking: at.Thinking}
-			return op.openAt(ctx, to, func(opts *harness.Options) { opts.OnEvent = onEvent })
+			return op.openAt(ctx, to, attach)
 		},
 		NewFile: func() (string, error) {
 			return Conversation{None: op.Session.None, Dir: op.Session.Dir}.path(a, op.dir)

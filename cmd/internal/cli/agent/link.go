@@ -98,6 +98,14 @@ func (l *link) TurnEnd(id string, o harness.Outcome, err error) {
 	_ = l.link.Report(pty.Report{Kind: pty.ReportTurnEnd, Message: id, TurnEnd: end})
 }
 
+func (l *link) Waits(question string) {
+	info := pty.WaitingInfo{For: pty.WaitQuestion, Text: question}
+	if question == "" {
+		info.For = pty.WaitNothing
+	}
+	_ = l.link.Report(pty.Report{Kind: pty.ReportWaiting, Waiting: &info})
+}
+
 // limit reports that the provider takes no more, if that is why a turn failed.
 func (l *link) limit(failure error) {
 	var e *llm.Error
