@@ -92,7 +92,7 @@ func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 		a.wentWell()
 	}
 	r.state.Agents[a.Name] = a
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	if !ok || end.Task != w.Task || (w.Stage != StageWorking && w.Stage != StagePrompting) {
 		return
 	}
@@ -144,7 +144,7 @@ func (r *step) gone(a Agent) {
 	a.Restart.Gone = true
 	r.state.Agents[a.Name] = a
 	r.tell(Fact{Agent: a.Name, Bad: true, Text: a.Name + ": " + a.Note})
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	if !ok {
 		return
 	}

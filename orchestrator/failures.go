@@ -117,7 +117,7 @@ func (a *Agent) wentWell() {
 // this one, and nobody has said so, it is told to go on; a message that waits in
 // its inbox is handed over by its supervisor.
 func (r *step) back(a Agent) {
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	fresh := a.Restart.Fresh
 	a.Restart.Fresh = false
 	r.state.Agents[a.Name] = a
@@ -140,7 +140,7 @@ func (r *step) missed(w Work, res Result) {
 // message follows what became of a prompt for the agent's task: one that has
 // failed with the agent's end is sent anew, as another message.
 func (r *step) message(a Agent, m pty.MessageInfo) {
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	if !ok || m.Task != w.Task || m.State != pty.StateFailed || m.Kind == pty.KindSteer || m.Kind == pty.KindAbort {
 		return
 	}

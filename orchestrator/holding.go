@@ -39,7 +39,7 @@ func (r *step) hold(w Work, why string) Work {
 		}
 		w.Held.Key, w.Held.Shown = r.emit(e), why
 	}
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 	return w
 }
 
@@ -52,7 +52,7 @@ func (r *step) wrote(key string, res Result) bool {
 			return true
 		}
 	}
-	for _, w := range r.state.Work {
+	for _, w := range r.state.Works {
 		if w.Held.Key != key {
 			continue
 		}
@@ -76,7 +76,7 @@ func (r *step) rest(w Work, msg pty.MessageKind, text string) {
 func (r *step) proceed() {
 	for _, name := range r.state.Order {
 		a := r.state.Agents[name]
-		w, ok := r.state.Work[a.Task]
+		w, ok := r.state.Works[a.Name]
 		if !ok || w.Stage != StageResting {
 			continue
 		}
@@ -95,7 +95,7 @@ func (r *step) proceed() {
 func (r *step) orphans() {
 	for _, t := range r.state.Tasks {
 		a, ours := r.state.Agents[t.Claim]
-		_, working := r.state.Work[t.ID]
+		_, working := r.state.workOn(t.ID)
 		_, under := r.state.Orphans[t.ID]
 		if t.State != TaskActive || !ours || !a.Restart.Gone || working || under {
 			continue

@@ -133,6 +133,10 @@ func (s State) wants(e Effect) bool {
 	if e.Kind == EffectOverlap {
 		return s.Radar.Key == e.Key
 	}
-	w, ok := s.Work[e.Task]
-	return ok && w.Key == e.Key
+	for _, w := range s.Works {
+		if w.Key == e.Key {
+			return true
+		}
+	}
+	return false
 }

@@ -150,7 +150,7 @@ func (r *step) landed(w Work, res Result) {
 		files[a.Agent] = a.Files
 	}
 	for _, name := range r.state.Order {
-		other, ok := r.state.Work[r.state.Agents[name].Task]
+		other, ok := r.state.Works[name]
 		if !ok || name == w.Agent || other.Stage != StageWorking || !r.state.Agents[name].Isolated {
 			continue
 		}

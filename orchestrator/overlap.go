@@ -111,7 +111,7 @@ func (r *step) looked(res Result) {
 
 // warn tells an agent at work of the conflicts ahead of it, of each once.
 func (r *step) warn(name string) {
-	w, ok := r.state.Work[r.state.Agents[name].Task]
+	w, ok := r.state.Works[name]
 	if !ok || w.Stage != StageWorking {
 		return
 	}

@@ -74,12 +74,12 @@ func (r *step) tell(f Fact) {
 // move takes a task to its next stage, which waits for the effect of key.
 func (r *step) move(w Work, stage Stage, key string) {
 	w.Stage, w.Key, w.Since = stage, key, r.now
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 }
 
 // free lets go of a task: its agent can get another.
 func (r *step) free(w Work) {
-	delete(r.state.Work, w.Task)
+	delete(r.state.Works, w.Agent)
 	if a, ok := r.state.Agents[w.Agent]; ok && a.Task == w.Task {
 		a.Task = ""
 		r.state.Agents[w.Agent] = a
@@ -94,7 +94,7 @@ func (r *step) board(rev int64, tasks []Task) {
 	}
 	r.state.Rev, r.state.Tasks = rev, tasks
 	for _, name := range r.state.Order {
-		if w, ok := r.state.Work[r.state.Agents[name].Task]; ok {
+		if w, ok := r.state.Works[name]; ok {
 			r.compare(w)
 		}
 	}
@@ -111,7 +111,7 @@ func (r *step) compare(w Work) {
 		r.takeAway(w, "was removed from the board")
 	case task.State == w.Held.state():
 		w.Ticked = false
-		r.state.Work[w.Task] = w
+		r.state.Works[w.Agent] = w
 		r.tellChange(w, task)
 	case task.State == TaskDone && task.By != "":
 		r.tickedByAgent(w, task)
@@ -129,7 +129,7 @@ func (r *step) tickedByAgent(w Work, task Task) {
 		return
 	}
 	w.Ticked = true
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 	r.emit(Effect{Kind: EffectMark, Agent: w.Agent, Task: w.Task, State: TaskActive})
 	if task.By == w.Agent {
 		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("%s says ^%s is done: it is checked when the turn ends", w.Agent, w.Task)})
@@ -165,7 +165,7 @@ func (r *step) tellChange(w Work, task Task) {
 		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s was changed on the board: told %s", w.Task, w.Agent)})
 	}
 	w.Text = text
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 }
 
 // phase says where the run stands after a step, and starts the run's own
@@ -184,7 +184,7 @@ func (r *step) phase() {
 		s.Phase = PhaseWaiting
 	case open > 0 && r.anyReady() && r.workersLeft():
 		s.Phase = PhaseRunning
-	case open > 0 || held > 0 || len(s.Work) > 0 || len(s.Tasks) == 0:
+	case open > 0 || held > 0 || len(s.Works) > 0 || len(s.Tasks) == 0:
 		s.Phase = PhaseWaiting
 	case s.Settings.RunCheck != "" && !s.RunCheck.Done:
 		s.RunCheck.Key = r.emit(Effect{Kind: EffectRunCheck, Text: s.Settings.RunCheck})
@@ -198,13 +198,13 @@ func (r *step) phase() {
 
 // moving tells whether a task is at work that does not wait for a person.
 func (r *step) moving() bool {
-	for _, w := range r.state.Work {
+	for _, w := range r.state.Works {
 		if !r.stuck(w) {
 			return true
 		}
 	}
 	for _, t := range r.state.Tasks {
-		if _, ours := r.state.Work[t.ID]; !ours && !t.Group && t.State == TaskActive {
+		if _, ours := r.state.workOn(t.ID); !ours && !t.Group && t.State == TaskActive {
 			return true
 		}
 	}
@@ -229,7 +229,7 @@ func (r *step) anyReady() bool {
 // without a person's help.
 func (r *step) workersLeft() bool {
 	for _, a := range r.state.Agents {
-		if w, busy := r.state.Work[a.Task]; busy && r.stuck(w) {
+		if w, busy := r.state.Works[a.Name]; busy && r.stuck(w) {
 			continue
 		}
 		if a.Role == RoleWorker && !a.Restart.Gone && r.over(a) == "" {

@@ -22,7 +22,7 @@ func (r *step) schedule() {
 		if r.full() {
 			return
 		}
-		if _, taken := r.state.Work[task.ID]; taken || !task.Ready || task.ID == "" {
+		if _, taken := r.state.workOn(task.ID); taken || !task.Ready || task.ID == "" {
 			continue
 		}
 		agent, ok := r.pick(task)
@@ -40,7 +40,7 @@ func (r *step) full() bool {
 	if most == 0 {
 		return false
 	}
-	for _, w := range r.state.Work {
+	for _, w := range r.state.Works {
 		if !r.stuck(w) {
 			most--
 		}

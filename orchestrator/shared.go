@@ -35,7 +35,7 @@ func (t Task) Files() []string {
 // sharedBusy tells whether a task must wait for another in the shared worktree.
 func (r *step) sharedBusy(task Task) bool {
 	mine := task.Files()
-	for _, w := range r.state.Work {
+	for _, w := range r.state.Works {
 		if !r.state.Agents[w.Agent].Shared || w.Task == task.ID {
 			continue
 		}
@@ -50,12 +50,12 @@ func (r *step) sharedBusy(task Task) bool {
 
 // began notes what the shared worktree held when a task's first turn began.
 func (r *step) began(a Agent) {
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	if !ok || !a.Shared || w.Start != "" || a.Checkpoint == nil || w.Stage != StagePrompting && w.Stage != StageWorking {
 		return
 	}
 	w.Start = a.Checkpoint.Tree
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 }
 
 // inClaims tells whether a path is one of the claims, or lies in one.

@@ -55,7 +55,8 @@ const (
 	StageMarking   Stage = "marking"
 )
 
-// Work is what the run does about one task.
+// Work is what one agent has to do for a task. An agent has one at a time; a
+// task can have several.
 type Work struct {
 	Task    string
 	Agent   string
@@ -150,9 +151,9 @@ type State struct {
 	Tasks    []Task
 	Rev      int64 // which reading of the board Tasks is
 	Plan     board.Status
-	Approve  string // the effect that approves the plan, while it is carried out
-	Work     map[string]Work
-	Effects  int // how many effects there have been; makes their keys
+	Approve  string          // the effect that approves the plan, while it is carried out
+	Works    map[string]Work // what agents have to do, by agent
+	Effects  int             // how many effects there have been; makes their keys
 	Phase    Phase
 	RunCheck RunCheck
 	Radar    Radar
@@ -174,7 +175,7 @@ type RunCheck struct {
 // NewState is the state before the first input.
 func NewState(settings Settings, agents []Agent) State {
 	s := State{
-		Settings: settings, Agents: map[string]Agent{}, Work: map[string]Work{}, Phase: PhaseStarting,
+		Settings: settings, Agents: map[string]Agent{}, Works: map[string]Work{}, Phase: PhaseStarting,
 		Orphans: map[string]string{}, Requests: map[string]struct{}{},
 	}
 	for _, a := range agents {
@@ -194,6 +195,26 @@ func (s State) Task(id string) (Task, bool) {
 	return s.Tasks[i], true
 }
 
+// WorkOn returns what agents have to do for a task, in the agents' order.
+func (s State) WorkOn(task string) []Work {
+	var list []Work
+	for _, name := range s.Order {
+		if w, ok := s.Works[name]; ok && w.Task == task {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// workOn is the first of WorkOn.
+func (s State) workOn(task string) (Work, bool) {
+	list := s.WorkOn(task)
+	if len(list) == 0 {
+		return Work{}, false
+	}
+	return list[0], true
+}
+
 // Count returns how many of the tasks that are given out are in a state.
 func (s State) Count(state TaskState) int {
 	n := 0
@@ -208,7 +229,7 @@ func (s State) Count(state TaskState) int {
 // clone copies what a step of the reducer may change.
 func (s State) clone() State {
 	s.Agents = maps.Clone(s.Agents)
-	s.Work = maps.Clone(s.Work)
+	s.Works = maps.Clone(s.Works)
 	s.Orphans = maps.Clone(s.Orphans)
 	s.Facts = slices.Clip(s.Facts)
 	return s

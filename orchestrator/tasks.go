@@ -24,7 +24,7 @@ func (r *step) result(key string, res Result) {
 	if key == "" || r.restarted(key, res) || r.wrote(key, res) {
 		return
 	}
-	for _, w := range r.state.Work {
+	for _, w := range r.state.Works {
 		if w.Key != key {
 			continue
 		}

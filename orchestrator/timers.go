@@ -55,7 +55,7 @@ func (r *step) resume(a Agent) {
 func (s State) heard() map[string]time.Time {
 	heard := map[string]time.Time{}
 	for name, a := range s.Agents {
-		if _, busy := s.Work[a.Task]; busy && !a.Silence.Heard.IsZero() {
+		if _, busy := s.Works[a.Name]; busy && !a.Silence.Heard.IsZero() {
 			heard[name] = a.Silence.Heard
 		}
 	}
