@@ -141,7 +141,7 @@ func (r *step) missed(w Work, res Result) {
 // failed with the agent's end is sent anew, as another message.
 func (r *step) message(a Agent, m pty.MessageInfo) {
 	w, ok := r.state.Works[a.Name]
-	if !ok || m.Task != w.Task || m.State != pty.StateFailed || m.Kind == pty.KindSteer || m.Kind == pty.KindAbort {
+	if !ok || w.Over || m.Task != w.Task || m.State != pty.StateFailed || m.Kind == pty.KindSteer || m.Kind == pty.KindAbort {
 		return
 	}
 	ended := a.State == pty.AgentExited || a.State == pty.AgentUnknown
@@ -158,6 +158,5 @@ const (
 
 // goOnText has an agent go on with its task, whatever it remembers of it.
 func (r *step) goOnText(w Work, why string) string {
-	task, _ := r.state.Task(w.Task)
-	return why + "\n\n" + taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared)
+	return why + "\n\n" + r.prompt(w)
 }

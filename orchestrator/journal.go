@@ -128,7 +128,9 @@ func (s State) wants(e Effect) bool {
 		return s.Approve == e.Key
 	case EffectRestart:
 		return s.Agents[e.Agent].Restart.Key == e.Key
-	case EffectClaim, EffectPrepare, EffectCheck, EffectMerge:
+	case EffectFirst:
+		return s.Agents[e.Agent].FirstKey == e.Key
+	case EffectClaim, EffectPrepare, EffectCheck, EffectCommit, EffectMerge:
 	}
 	if e.Kind == EffectOverlap {
 		return s.Radar.Key == e.Key

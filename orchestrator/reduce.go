@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ func Reduce(s State, in Input) (State, []Effect) {
 		}
 	}
 	r.orphans()
+	r.courses()
+	r.firsts()
 	r.proceed()
 	r.schedule()
 	r.phase()
@@ -93,8 +96,12 @@ func (r *step) board(rev int64, tasks []Task) {
 		return
 	}
 	r.state.Rev, r.state.Tasks = rev, tasks
+	if r.state.Settings.Flow.Loop != nil {
+		r.state.Tasks = r.loops()
+		return
+	}
 	for _, name := range r.state.Order {
-		if w, ok := r.state.Works[name]; ok {
+		if w, ok := r.state.Works[name]; ok && r.leads(w) {
 			r.compare(w)
 		}
 	}
@@ -102,7 +109,7 @@ func (r *step) board(rev int64, tasks []Task) {
 
 // compare follows what the board says of a task that an agent has.
 func (r *step) compare(w Work) {
-	if w.Stage == StageClaiming || w.Stage == StageMarking || w.Held.Key != "" {
+	if w.Stage == StageClaiming || w.Stage == StageMarking || w.Held.Key != "" || r.state.Settings.Flow.Loop != nil {
 		return
 	}
 	task, found := r.state.Task(w.Task)
@@ -112,7 +119,9 @@ func (r *step) compare(w Work) {
 	case task.State == w.Held.state():
 		w.Ticked = false
 		r.state.Works[w.Agent] = w
-		r.tellChange(w, task)
+		for _, lane := range r.lanesOf(w.Task) {
+			r.tellChange(lane, task)
+		}
 	case task.State == TaskDone && task.By != "":
 		r.tickedByAgent(w, task)
 	case task.State == TaskDone:
@@ -130,9 +139,9 @@ func (r *step) tickedByAgent(w Work, task Task) {
 	}
 	w.Ticked = true
 	r.state.Works[w.Agent] = w
-	r.emit(Effect{Kind: EffectMark, Agent: w.Agent, Task: w.Task, State: TaskActive})
-	if task.By == w.Agent {
-		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("%s says ^%s is done: it is checked when the turn ends", w.Agent, w.Task)})
+	r.emit(Effect{Kind: EffectMark, Agent: r.claimant(w), Task: w.Task, State: TaskActive})
+	if slices.Contains(agentsOf(r.lanesOf(w.Task)), task.By) {
+		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("%s says ^%s is done: it is checked when the turn ends", task.By, w.Task)})
 		return
 	}
 	r.tell(Fact{Agent: task.By, Bad: true, Text: fmt.Sprintf("%s ticked ^%s, which is %s's: put back", task.By, w.Task, w.Agent)})
@@ -144,15 +153,13 @@ func (r *step) tickedByAgent(w Work, task Task) {
 	}
 }
 
+// takeAway has all agents stop working on a task.
 func (r *step) takeAway(w Work, why string) {
-	r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s %s: %s stops working on it", w.Task, why, w.Agent)})
-	switch {
-	case w.Filed:
-		r.emit(Effect{Kind: EffectRecall, Agent: w.Agent, Task: w.Task})
-	case w.Stage != StageResting:
-		r.emit(Effect{Kind: EffectSend, Agent: w.Agent, Task: w.Task, Msg: pty.KindAbort, Text: "Task ^" + w.Task + " " + why + "."})
+	delete(r.state.Courses, w.Task)
+	for _, each := range r.state.WorkOn(w.Task) {
+		r.tell(Fact{Agent: each.Agent, Text: fmt.Sprintf("^%s %s: %s stops working on it", w.Task, why, each.Agent)})
+		r.drop(each, why)
 	}
-	r.free(w)
 }
 
 func (r *step) tellChange(w Work, task Task) {
@@ -160,7 +167,7 @@ func (r *step) tellChange(w Work, task Task) {
 	if text == w.Text {
 		return
 	}
-	if w.Stage == StageWorking {
+	if w.Stage == StageWorking && !w.Reads {
 		r.emit(Effect{Kind: EffectSend, Agent: w.Agent, Task: w.Task, Msg: pty.KindSteer, Text: changeText(w.Text, text, w.Task)})
 		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s was changed on the board: told %s", w.Task, w.Agent)})
 	}
@@ -182,7 +189,7 @@ func (r *step) phase() {
 		s.Phase = PhaseRunning
 	case !r.approved():
 		s.Phase = PhaseWaiting
-	case open > 0 && r.anyReady() && r.workersLeft():
+	case open > 0 && r.anyReady() && r.workersLeft(0):
 		s.Phase = PhaseRunning
 	case open > 0 || held > 0 || len(s.Works) > 0 || len(s.Tasks) == 0:
 		s.Phase = PhaseWaiting
@@ -204,7 +211,9 @@ func (r *step) moving() bool {
 		}
 	}
 	for _, t := range r.state.Tasks {
-		if _, ours := r.state.workOn(t.ID); !ours && !t.Group && t.State == TaskActive {
+		c, between := r.state.Courses[t.ID]
+		_, ours := r.state.workOn(t.ID)
+		if !ours && !t.Group && t.State == TaskActive && (!between || r.workersLeft(c.Step)) {
 			return true
 		}
 	}
@@ -225,14 +234,14 @@ func (r *step) anyReady() bool {
 	return false
 }
 
-// workersLeft tells whether an agent that takes tasks may take one some time,
-// without a person's help.
-func (r *step) workersLeft() bool {
+// workersLeft tells whether an agent that does a step of tasks may do so some
+// time, without a person's help.
+func (r *step) workersLeft(step int) bool {
 	for _, a := range r.state.Agents {
 		if w, busy := r.state.Works[a.Name]; busy && r.stuck(w) {
 			continue
 		}
-		if a.Role == RoleWorker && !a.Restart.Gone && r.over(a) == "" {
+		if r.state.Settings.Flow.takes(a, step) && r.able(a) {
 			return true
 		}
 	}

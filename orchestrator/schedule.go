@@ -10,26 +10,25 @@ import (
 // RoleWorker is the role of agents that take tasks from the board.
 const RoleWorker = "worker"
 
-// schedule gives ready tasks to idle workers: tasks by priority and then in
-// the board's order, agents in turn.
+// schedule gives ready tasks to idle agents: first those that are between two
+// steps, then by priority and in the board's order; agents in turn.
 func (r *step) schedule() {
 	if !r.approved() {
 		return
 	}
 	tasks := slices.Clone(r.state.Tasks)
-	slices.SortStableFunc(tasks, func(a, b Task) int { return rankOf(a) - rankOf(b) })
+	slices.SortStableFunc(tasks, func(a, b Task) int { return r.rankOf(a) - r.rankOf(b) })
 	for _, task := range tasks {
 		if r.full() {
 			return
 		}
-		if _, taken := r.state.workOn(task.ID); taken || !task.Ready || task.ID == "" {
+		c, between := r.state.Courses[task.ID]
+		if _, taken := r.state.workOn(task.ID); taken || task.ID == "" || !task.Ready && !between {
 			continue
 		}
-		agent, ok := r.pick(task)
-		if !ok {
-			continue
+		if agents := r.pick(task, c.Step); len(agents) > 0 {
+			r.assign(task, agents)
 		}
-		r.assign(task, agent)
 	}
 }
 
@@ -40,46 +39,100 @@ func (r *step) full() bool {
 	if most == 0 {
 		return false
 	}
+	at := map[string]bool{}
 	for _, w := range r.state.Works {
 		if !r.stuck(w) {
-			most--
+			at[w.Task] = true
 		}
 	}
-	return most <= 0
+	return len(at) >= most
 }
 
-// pick finds the agent for a task: one that the task names, else, if it names
-// none, any worker; of several the one whose last task is the longest ago.
-func (r *step) pick(task Task) (best Agent, ok bool) {
+// pick finds the agents for a step of a task, as many as there are lanes or, if
+// there are fewer agents, all that can come. It is none before they are all idle.
+// Of several those are taken whose last task is the longest ago.
+func (r *step) pick(task Task, step int) []Agent {
+	able := 0
+	var idle []Agent
 	for _, name := range r.state.Order {
 		a := r.state.Agents[name]
-		named := slices.Contains(task.Names, a.Name) || slices.Contains(task.Names, a.Role)
-		switch {
-		case !named && (len(task.Names) > 0 || a.Role != RoleWorker):
-		case a.Task != "" || !r.mayPrompt(a) || ok && a.Given >= best.Given || a.Shared && r.sharedBusy(task):
-		default:
-			best, ok = a, true
+		if !r.suits(task, a, step) {
+			continue
+		}
+		w, busy := r.state.Works[name]
+		if r.able(a) && !a.Pause.on() && !(busy && r.stuck(w)) {
+			able++
+		}
+		if !busy && r.mayPrompt(a) && !r.pathsTaken(task, a) {
+			idle = append(idle, a)
 		}
 	}
-	return best, ok
+	need := min(r.state.Settings.Flow.lanes(), able)
+	if len(idle) < need {
+		return nil
+	}
+	slices.SortStableFunc(idle, func(a, b Agent) int { return a.Given - b.Given })
+	return idle[:need]
+}
+
+// suits tells whether an agent is one for a step of a task: one that the task
+// names, else, if it names none, any that does the step.
+func (r *step) suits(task Task, a Agent, step int) bool {
+	flow := r.state.Settings.Flow
+	if len(flow.Steps) > 0 {
+		return flow.takes(a, step)
+	}
+	names := slices.DeleteFunc(slices.Clone(task.Names), func(n string) bool { return flow.several() && n == r.state.Settings.Run })
+	if len(names) == 0 {
+		return flow.takes(a, step)
+	}
+	return slices.Contains(names, a.Name) || slices.Contains(names, a.Role)
 }
 
 // mayPrompt tells whether an agent can be given something to do now.
 func (r *step) mayPrompt(a Agent) bool {
-	return a.State == pty.AgentIdle && !a.Pause.on() && r.over(a) == ""
+	return a.State == pty.AgentIdle && !a.Pause.on() && r.over(a) == "" && !r.early(a) && !a.First && a.FirstKey == ""
 }
 
-func (r *step) assign(task Task, agent Agent) {
-	agent.Task, agent.Given = task.ID, r.state.Effects+1
-	r.state.Agents[agent.Name] = agent
+// able tells whether an agent may be given something some time.
+func (r *step) able(a Agent) bool { return !a.Restart.Gone && r.over(a) == "" }
+
+// assign gives a step of a task to agents. The claim is one for all of them; a
+// task between steps has it.
+func (r *step) assign(task Task, agents []Agent) {
 	r.state.RunCheck = RunCheck{} // what was checked is no longer all there is
-	w := Work{Task: task.ID, Agent: agent.Name, Text: task.Text + "\n" + task.Body}
-	r.move(w, StageClaiming, r.emit(Effect{Kind: EffectClaim, Task: task.ID, Agent: agent.Name}))
-	r.tell(Fact{Agent: agent.Name, Text: fmt.Sprintf("%s takes ^%s", agent.Name, task.ID)})
+	flow := r.state.Settings.Flow
+	_, between := r.state.Courses[task.ID]
+	if !flow.direct() && !between {
+		r.setCourse(task.ID, Course{})
+	}
+	key := ""
+	for _, agent := range agents {
+		agent.Task, agent.Given = task.ID, r.state.Effects+1
+		r.state.Agents[agent.Name] = agent
+		w := Work{Task: task.ID, Agent: agent.Name, Text: task.Text + "\n" + task.Body}
+		switch {
+		case flow.Loop != nil:
+			r.setLoop(task.ID, TaskActive, "")
+			r.prepare(w)
+		case between:
+			r.prepare(w)
+		default:
+			if key == "" {
+				key = r.emit(Effect{Kind: EffectClaim, Task: task.ID, Agent: r.claimant(w)})
+			}
+			r.move(w, StageClaiming, key)
+		}
+		r.tell(Fact{Agent: agent.Name, Text: fmt.Sprintf("%s takes ^%s", agent.Name, task.ID)})
+	}
 }
 
-// rankOf orders priorities: !1 first, tasks without one last.
-func rankOf(t Task) int {
+// rankOf orders tasks: those between steps, then !1 first, tasks without a
+// priority last.
+func (r *step) rankOf(t Task) int {
+	if _, between := r.state.Courses[t.ID]; between {
+		return 0
+	}
 	if t.Priority == 0 {
 		return 4
 	}

@@ -32,16 +32,23 @@ func (t Task) Files() []string {
 	return paths
 }
 
-// sharedBusy tells whether a task must wait for another in the shared worktree.
-func (r *step) sharedBusy(task Task) bool {
+// pathsTaken tells whether a task must wait for another that is at work: in the
+// shared worktree if their claims meet or one has none, and where the recipe
+// reserves paths if their claims meet.
+func (r *step) pathsTaken(task Task, a Agent) bool {
+	reserve := r.state.Settings.Flow.Reserve
+	if !a.Shared && !reserve {
+		return false
+	}
 	mine := task.Files()
 	for _, w := range r.state.Works {
-		if !r.state.Agents[w.Agent].Shared || w.Task == task.ID {
+		if w.Task == task.ID || w.Reads {
 			continue
 		}
 		other, _ := r.state.Task(w.Task)
 		theirs := other.Files()
-		if len(mine) == 0 || len(theirs) == 0 || len(worktree.Meet(mine, theirs)) > 0 {
+		both := a.Shared && r.state.Agents[w.Agent].Shared
+		if both && (len(mine) == 0 || len(theirs) == 0) || (both || reserve) && len(worktree.Meet(mine, theirs)) > 0 {
 			return true
 		}
 	}
