@@ -31,7 +31,7 @@ func (w *world) tick(t failer) {
 		t.Fatal("it does not want to be woken")
 	}
 	w.now = w.state.Wake
-	heard := w.state.heard()
+	heard := w.state.Heard()
 	var effects []Effect
 	w.state, effects = Reduce(w.state, Input{Kind: InputTime, Time: w.now, Heard: heard})
 	w.pending = append(w.pending, effects...)

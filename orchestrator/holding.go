@@ -110,10 +110,15 @@ func (r *step) proceed() {
 // come back, and which the run does not have at work.
 func (r *step) orphans() {
 	for _, t := range r.state.Tasks {
+		if t.State != TaskActive {
+			continue
+		}
 		a, ours := r.state.Agents[t.Claim]
-		_, working := r.state.workOn(t.ID)
 		_, under := r.state.Orphans[t.ID]
-		if t.State != TaskActive || !ours || !a.Restart.Gone || working || under {
+		if !ours || !a.Restart.Gone || under {
+			continue
+		}
+		if _, working := r.state.workOn(t.ID); working {
 			continue
 		}
 		r.tell(Fact{Agent: a.Name, Text: fmt.Sprintf("^%s goes back to the board: %s has ended", t.ID, a.Name)})

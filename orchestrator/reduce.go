@@ -211,9 +211,11 @@ func (r *step) moving() bool {
 		}
 	}
 	for _, t := range r.state.Tasks {
+		if t.Group || t.State != TaskActive {
+			continue
+		}
 		c, between := r.state.Courses[t.ID]
-		_, ours := r.state.workOn(t.ID)
-		if !ours && !t.Group && t.State == TaskActive && (!between || r.workersLeft(c.Step)) {
+		if _, ours := r.state.workOn(t.ID); !ours && (!between || r.workersLeft(c.Step)) {
 			return true
 		}
 	}

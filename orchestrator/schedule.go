@@ -13,7 +13,7 @@ const RoleWorker = "worker"
 // schedule gives ready tasks to idle agents: first those that are between two
 // steps, then by priority and in the board's order; agents in turn.
 func (r *step) schedule() {
-	if !r.approved() {
+	if !r.approved() || !slices.ContainsFunc(r.state.Order, r.idles) {
 		return
 	}
 	tasks := slices.Clone(r.state.Tasks)
@@ -23,13 +23,22 @@ func (r *step) schedule() {
 			return
 		}
 		c, between := r.state.Courses[task.ID]
-		if _, taken := r.state.workOn(task.ID); taken || task.ID == "" || !task.Ready && !between {
+		if task.ID == "" || !task.Ready && !between {
+			continue
+		}
+		if _, taken := r.state.workOn(task.ID); taken {
 			continue
 		}
 		if agents := r.pick(task, c.Step); len(agents) > 0 {
 			r.assign(task, agents)
 		}
 	}
+}
+
+// idles tells whether an agent could be given something now.
+func (r *step) idles(name string) bool {
+	_, busy := r.state.Works[name]
+	return !busy && r.mayPrompt(r.state.Agents[name])
 }
 
 // full tells whether as many tasks are at work as may be. Those that wait for
