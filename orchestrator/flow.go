@@ -146,6 +146,15 @@ func (r *step) lanesOf(task string) []Work {
 	return slices.DeleteFunc(r.state.WorkOn(task), func(w Work) bool { return w.Reads })
 }
 
+// mates are the lanes of work's task, in a flow with one hand without a look at
+// all the others.
+func (r *step) mates(w Work) []Work {
+	if r.state.Settings.Flow.direct() {
+		return []Work{w}
+	}
+	return r.lanesOf(w.Task)
+}
+
 // readerOf is who reads a task's work now.
 func (r *step) readerOf(task string) (Work, bool) {
 	list := slices.DeleteFunc(r.state.WorkOn(task), func(w Work) bool { return !w.Reads })
@@ -157,7 +166,7 @@ func (r *step) readerOf(task string) (Work, bool) {
 
 // leads tells whether work is the one by which its task is compared with the board.
 func (r *step) leads(w Work) bool {
-	list := r.lanesOf(w.Task)
+	list := r.mates(w)
 	return len(list) > 0 && list[0].Agent == w.Agent
 }
 

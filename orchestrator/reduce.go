@@ -42,9 +42,9 @@ func Reduce(s State, in Input) (State, []Effect) {
 		}
 	}
 	r.orphans()
-	r.courses()
 	r.firsts()
 	r.proceed()
+	r.courses()
 	r.schedule()
 	r.phase()
 	r.wake()
@@ -119,7 +119,7 @@ func (r *step) compare(w Work) {
 	case task.State == w.Held.state():
 		w.Ticked = false
 		r.state.Works[w.Agent] = w
-		for _, lane := range r.lanesOf(w.Task) {
+		for _, lane := range r.mates(w) {
 			r.tellChange(lane, task)
 		}
 	case task.State == TaskDone && task.By != "":
@@ -189,7 +189,7 @@ func (r *step) phase() {
 		s.Phase = PhaseRunning
 	case !r.approved():
 		s.Phase = PhaseWaiting
-	case open > 0 && r.anyReady() && r.workersLeft(0):
+	case open > 0 && r.anyReady():
 		s.Phase = PhaseRunning
 	case open > 0 || held > 0 || len(s.Works) > 0 || len(s.Tasks) == 0:
 		s.Phase = PhaseWaiting
@@ -215,7 +215,7 @@ func (r *step) moving() bool {
 			continue
 		}
 		c, between := r.state.Courses[t.ID]
-		if _, ours := r.state.workOn(t.ID); !ours && (!between || r.workersLeft(c.Step)) {
+		if _, ours := r.state.workOn(t.ID); !ours && (!between || r.someone(t, c.Step)) {
 			return true
 		}
 	}
@@ -227,25 +227,18 @@ func (r *step) stuck(w Work) bool {
 	return w.Held.Why != "" || r.state.Agents[w.Agent].Asks != nil && w.Stage == StageWorking
 }
 
+// anyReady tells whether a task is ready for which an agent can come some time,
+// without a person's help.
 func (r *step) anyReady() bool {
-	for _, t := range r.state.Tasks {
-		if t.Ready {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.state.Tasks, func(t Task) bool { return t.Ready && r.someone(t, 0) })
 }
 
-// workersLeft tells whether an agent that does a step of tasks may do so some
-// time, without a person's help.
-func (r *step) workersLeft(step int) bool {
-	for _, a := range r.state.Agents {
-		if w, busy := r.state.Works[a.Name]; busy && r.stuck(w) {
-			continue
-		}
-		if r.state.Settings.Flow.takes(a, step) && r.able(a) {
-			return true
-		}
-	}
-	return false
+// someone tells whether an agent can do a step of a task some time, without a
+// person's help.
+func (r *step) someone(t Task, step int) bool {
+	return slices.ContainsFunc(r.state.Order, func(name string) bool {
+		a := r.state.Agents[name]
+		w, busy := r.state.Works[name]
+		return r.able(a) && !(busy && r.stuck(w)) && r.suits(t, a, step)
+	})
 }

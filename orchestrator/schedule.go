@@ -13,32 +13,62 @@ const RoleWorker = "worker"
 // schedule gives ready tasks to idle agents: first those that are between two
 // steps, then by priority and in the board's order; agents in turn.
 func (r *step) schedule() {
-	if !r.approved() || !slices.ContainsFunc(r.state.Order, r.idles) {
+	if !r.approved() {
 		return
 	}
-	tasks := slices.Clone(r.state.Tasks)
-	slices.SortStableFunc(tasks, func(a, b Task) int { return r.rankOf(a) - r.rankOf(b) })
-	for _, task := range tasks {
-		if r.full() {
+	c := r.crowd()
+	if len(c.idle) == 0 {
+		return
+	}
+	for _, task := range r.waiting() {
+		if r.full() || len(c.idle) == 0 {
 			return
 		}
-		c, between := r.state.Courses[task.ID]
-		if task.ID == "" || !task.Ready && !between {
-			continue
-		}
-		if _, taken := r.state.workOn(task.ID); taken {
-			continue
-		}
-		if agents := r.pick(task, c.Step); len(agents) > 0 {
+		if agents := r.pick(task, c); len(agents) > 0 {
 			r.assign(task, agents)
+			c = r.crowd()
 		}
 	}
 }
 
-// idles tells whether an agent could be given something now.
-func (r *step) idles(name string) bool {
-	_, busy := r.state.Works[name]
-	return !busy && r.mayPrompt(r.state.Agents[name])
+// waiting are the tasks that could be given out, in their order.
+func (r *step) waiting() []Task {
+	var list []Task
+	taken := map[string]bool{}
+	for _, w := range r.state.Works {
+		taken[w.Task] = taken[w.Task] || !w.Over
+	}
+	for _, task := range r.state.Tasks {
+		_, between := r.state.Courses[task.ID]
+		if task.ID != "" && (task.Ready || between) && !taken[task.ID] {
+			list = append(list, task)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Task) int { return r.rankOf(a) - r.rankOf(b) })
+	return list
+}
+
+// A crowd are the agents that tasks can be given to now, and all that may get one
+// some time without a person's help.
+type crowd struct{ idle, able []Agent }
+
+func (r *step) crowd() crowd {
+	var c crowd
+	for _, name := range r.state.Order {
+		a := r.state.Agents[name]
+		w, busy := r.state.Works[name]
+		if !r.able(a) {
+			continue
+		}
+		if !a.Pause.on() && !(busy && r.stuck(w)) {
+			c.able = append(c.able, a)
+		}
+		if !busy && r.mayPrompt(a) {
+			c.idle = append(c.idle, a)
+		}
+	}
+	slices.SortStableFunc(c.idle, func(a, b Agent) int { return a.Given - b.Given })
+	return c
 }
 
 // full tells whether as many tasks are at work as may be. Those that wait for
@@ -60,28 +90,23 @@ func (r *step) full() bool {
 // pick finds the agents for a step of a task, as many as there are lanes or, if
 // there are fewer agents, all that can come. It is none before they are all idle.
 // Of several those are taken whose last task is the longest ago.
-func (r *step) pick(task Task, step int) []Agent {
-	able := 0
+func (r *step) pick(task Task, c crowd) []Agent {
+	step, lanes := r.course(task.ID).Step, r.state.Settings.Flow.lanes()
 	var idle []Agent
-	for _, name := range r.state.Order {
-		a := r.state.Agents[name]
-		if !r.suits(task, a, step) {
-			continue
-		}
-		w, busy := r.state.Works[name]
-		if r.able(a) && !a.Pause.on() && !(busy && r.stuck(w)) {
-			able++
-		}
-		if !busy && r.mayPrompt(a) && !r.pathsTaken(task, a) {
+	for _, a := range c.idle {
+		if len(idle) < lanes && r.suits(task, a, step) && !r.pathsTaken(task, a) {
 			idle = append(idle, a)
 		}
 	}
-	need := min(r.state.Settings.Flow.lanes(), able)
-	if len(idle) < need {
-		return nil
+	if len(idle) == lanes || len(idle) == 0 {
+		return idle
 	}
-	slices.SortStableFunc(idle, func(a, b Agent) int { return a.Given - b.Given })
-	return idle[:need]
+	for _, a := range c.able {
+		if !slices.ContainsFunc(idle, func(b Agent) bool { return b.Name == a.Name }) && r.suits(task, a, step) {
+			return nil // it comes later
+		}
+	}
+	return idle
 }
 
 // suits tells whether an agent is one for a step of a task: one that the task

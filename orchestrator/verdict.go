@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"muntin/agent/pty"
@@ -74,6 +75,33 @@ func (r *step) verdict(v Verdict) {
 	}
 	w.Verdict = &v
 	r.state.Works[v.By] = w
+}
+
+// Judgeable tells why a verdict would come to nothing as things are now; nil when
+// it counts.
+func (s State) Judgeable(v Verdict) error {
+	flow := s.Settings.Flow
+	switch {
+	case flow.Lanes > 1 && v.Winner == "":
+		return fmt.Errorf("run %s is a race: choose an agent", s.Settings.Run)
+	case flow.Lanes <= 1 && v.Winner != "":
+		return fmt.Errorf("run %s is no race: there is nobody to choose from", s.Settings.Run)
+	}
+	var passed []string
+	for _, w := range s.WorkOn(v.Task) {
+		if !w.Reads && w.Stage == StagePassed {
+			passed = append(passed, w.Agent)
+		}
+	}
+	switch {
+	case len(passed) == 0:
+		return fmt.Errorf("^%s has no work that waits to be judged", v.Task)
+	case v.Winner != "" && !slices.Contains(passed, v.Winner):
+		return fmt.Errorf("%s has no result of ^%s that has passed: choose one of %s", v.Winner, v.Task, strings.Join(passed, ", "))
+	case v.By != "" && (!s.Works[v.By].Reads || s.Works[v.By].Task != v.Task):
+		return fmt.Errorf("%s was not asked to judge ^%s", v.By, v.Task)
+	}
+	return nil
 }
 
 // readText is the prompt that has an agent judge work.

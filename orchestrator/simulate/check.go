@@ -75,6 +75,20 @@ func (s *simulation) watch(before orchestrator.State, effects []orchestrator.Eff
 	}
 }
 
+// atWork lists what agents have to do.
+func (s *simulation) atWork() string {
+	text := ""
+	for _, name := range s.state.Order {
+		a := s.state.Agents[name]
+		w, busy := s.state.Works[name]
+		text += fmt.Sprintf("\n  %s is %s %s", name, a.State, s.state.Trouble(a).Kind)
+		if busy {
+			text += fmt.Sprintf(", ^%s %s, waits for %q, held %q", w.Task, w.Stage, w.Key, w.Held.Why)
+		}
+	}
+	return text
+}
+
 // ended tells what is wrong with how a run ended: something could be done, and
 // nothing happens.
 func (s *simulation) ended() error {
@@ -82,7 +96,7 @@ func (s *simulation) ended() error {
 		return s.tally.broken
 	}
 	if p := s.state.Phase; p == orchestrator.PhaseRunning || p == orchestrator.PhaseStarting {
-		return fmt.Errorf("the run hangs: it is %s, and nothing happens any more", p)
+		return fmt.Errorf("the run hangs: it is %s, and nothing happens any more%s", p, s.atWork())
 	}
 	idle := 0
 	for _, name := range s.state.Order {
