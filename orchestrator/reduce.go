@@ -233,12 +233,23 @@ func (r *step) anyReady() bool {
 	return slices.ContainsFunc(r.state.Tasks, func(t Task) bool { return t.Ready && r.someone(t, 0) })
 }
 
-// someone tells whether an agent can do a step of a task some time, without a
-// person's help.
+// someone tells whether a step of a task can be done some time, without a person's
+// help: by as many agents as it takes.
 func (r *step) someone(t Task, step int) bool {
-	return slices.ContainsFunc(r.state.Order, func(name string) bool {
+	come, lanes := 0, r.state.Settings.Flow.lanes()
+	all := 0
+	for _, name := range r.state.Order {
 		a := r.state.Agents[name]
-		w, busy := r.state.Works[name]
-		return r.able(a) && !(busy && r.stuck(w)) && r.suits(t, a, step)
-	})
+		if !r.able(a) || !r.suits(t, a, step) {
+			continue
+		}
+		all++
+		if w, busy := r.state.Works[name]; !busy || !r.stuck(w) {
+			come++
+		}
+		if come == lanes {
+			return true
+		}
+	}
+	return come > 0 && come == all
 }

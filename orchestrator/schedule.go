@@ -49,18 +49,18 @@ func (r *step) waiting() []Task {
 }
 
 // A crowd are the agents that tasks can be given to now, and all that may get one
-// some time without a person's help.
+// some time, also when a person has to help those out of what they are at.
 type crowd struct{ idle, able []Agent }
 
 func (r *step) crowd() crowd {
 	var c crowd
 	for _, name := range r.state.Order {
 		a := r.state.Agents[name]
-		w, busy := r.state.Works[name]
+		_, busy := r.state.Works[name]
 		if !r.able(a) {
 			continue
 		}
-		if !a.Pause.on() && !(busy && r.stuck(w)) {
+		if !a.Pause.on() {
 			c.able = append(c.able, a)
 		}
 		if !busy && r.mayPrompt(a) {
