@@ -42,7 +42,8 @@ func (r *step) courses() {
 		}
 		if lanes := r.lanesOf(t.ID); len(lanes) > 0 {
 			r.settle(t, c, lanes)
-		} else {
+		}
+		if c, ok = r.state.Courses[t.ID]; ok && len(r.lanesOf(t.ID)) == 0 {
 			r.between(t, c)
 		}
 	}
@@ -211,6 +212,7 @@ func (r *step) heard(w Work, said string) {
 	v := w.Verdict
 	if v == nil {
 		if parsed, ok := ParseVerdict(said); ok {
+			parsed.By = w.Agent
 			v = &parsed
 		}
 	}

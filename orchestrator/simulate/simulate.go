@@ -33,6 +33,8 @@ type Options struct {
 	Unclear  float64 // that a reader's answer cannot be read
 
 	Person time.Duration // how long until a person judges what only a person can; 0: nobody does
+	Seen func(orchestrator.Input, []orchestrator.Effect) // is told of each step; may be nil
+
 	Tokens int64         // of a turn
 	Cost   float64       // of 1000 tokens, in US dollars
 }
@@ -137,6 +139,9 @@ func (s *simulation) input(in orchestrator.Input) {
 	before := s.state
 	next, effects := orchestrator.Reduce(s.state, in)
 	s.state = next
+	if s.Seen != nil {
+		s.Seen(in, effects)
+	}
 	s.watch(before, effects)
 	if err := Check(next); err != nil && s.tally.broken == nil {
 		s.tally.broken = err

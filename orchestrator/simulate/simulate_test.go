@@ -106,6 +106,38 @@ func TestNoModeHangsOrBreaks(t *testing.T) {
 	})
 }
 
+// TestAReplayDecidesAlike reads back what happened, as a resumed run does from its
+// journal: every step has to decide the same.
+func TestAReplayDecidesAlike(t *testing.T) {
+	t.Parallel()
+	for name, recipe := range recipesOf() {
+		o := options(t, recipe, 15, 11)
+		o.Fail, o.Crash, o.Limit, o.Conflict, o.Changes, o.Unclear, o.Person = 0.3, 0.15, 0.05, 0.1, 0.3, 0.2, time.Hour
+		state, step := o.State, 0
+		o.Seen = func(in orchestrator.Input, effects []orchestrator.Effect) {
+			step++
+			line, err := json.Marshal(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read orchestrator.Input
+			if err := json.Unmarshal(line, &read); err != nil {
+				t.Fatal(err)
+			}
+			var again []orchestrator.Effect
+			state, again = orchestrator.Reduce(state, read)
+			a, _ := json.Marshal(effects)
+			b, _ := json.Marshal(again)
+			if string(a) != string(b) {
+				t.Fatalf("%s: step %d was\n%s\nand is\n%s", name, step, a, b)
+			}
+		}
+		if _, err := Run(t.Context(), o); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestABudgetIsOverrunByNoMoreThanTheTurnsUnderWay(t *testing.T) {
 	t.Parallel()
 	o := options(t, "limits: {turns: 10}\nagents: [{name: a, count: 4}]\n", 50, 1)

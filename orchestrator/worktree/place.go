@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -31,9 +32,16 @@ func (m *Manager) place(ctx context.Context, wt Worktree, at string) (string, er
 	if err != nil {
 		return "", err
 	}
-	if status != "" && m.rescue != nil {
-		if _, err := m.rescue(ctx, wt.Path); err != nil {
+	if status != "" {
+		if m.rescue == nil {
+			return "", errors.New("it has changes, and there is nothing to rescue them with")
+		}
+		saved, err := m.rescue(ctx, wt.Path)
+		if err != nil {
 			return "", fmt.Errorf("rescuing its files: %w", err)
+		}
+		if _, err := m.run(ctx, "update-ref", keptRefs+saved, saved); err != nil {
+			return "", err
 		}
 	}
 	if err := m.keepTips(ctx, wt, oid); err != nil {
