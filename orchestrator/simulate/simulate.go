@@ -32,11 +32,11 @@ type Options struct {
 	Changes  float64 // that a reader wants changes
 	Unclear  float64 // that a reader's answer cannot be read
 
-	Person time.Duration // how long until a person judges what only a person can; 0: nobody does
-	Seen func(orchestrator.Input, []orchestrator.Effect) // is told of each step; may be nil
+	Person time.Duration                                   // how long until a person judges what only a person can; 0: nobody does
+	Seen   func(orchestrator.Input, []orchestrator.Effect) // is told of each step; may be nil
 
-	Tokens int64         // of a turn
-	Cost   float64       // of 1000 tokens, in US dollars
+	Tokens int64   // of a turn
+	Cost   float64 // of 1000 tokens, in US dollars
 }
 
 // maxSteps bounds a simulation, so that one which goes in circles ends.
