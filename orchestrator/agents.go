@@ -44,6 +44,7 @@ func (r *step) seen(a *Agent, e pty.Event) {
 		a.Note = ""
 	case pty.EventReady:
 		set(pty.AgentIdle)
+		a.Came = a.Came || a.Role != recipes.RoleAssistant
 		if e.Ready != nil {
 			a.Source = string(e.Ready.Source)
 		}
@@ -90,9 +91,14 @@ func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 	a.account(end)
 	if end.Reason == pty.TurnDone && !paused {
 		a.wentWell()
+		a.Came = true
 	}
 	r.state.Agents[a.Name] = a
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
+	if ok && w.Over && w.Stage == StagePrompting && end.Task == w.Task {
+		r.free(w)
+		return
+	}
 	if !ok || end.Task != w.Task || (w.Stage != StageWorking && w.Stage != StagePrompting) {
 		return
 	}
@@ -101,6 +107,8 @@ func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 		r.rest(w, pty.KindPrompt, r.goOnText(w, endedText))
 	case paused && end.Reason != pty.TurnAborted:
 		r.rest(w, pty.KindPrompt, r.goOnText(w, limitText))
+	case w.Reads:
+		r.readTurn(w, end)
 	case end.Reason == pty.TurnAborted:
 		r.mark(w, TaskWaiting, "the turn was aborted by a person")
 	case end.Reason != pty.TurnDone:
@@ -111,6 +119,7 @@ func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 		if end.Checkpoint != nil {
 			w.Tree = end.Checkpoint.Tree
 		}
+		w.Said = end.Text
 		r.check(w)
 	}
 }
@@ -144,8 +153,12 @@ func (r *step) gone(a Agent) {
 	a.Restart.Gone = true
 	r.state.Agents[a.Name] = a
 	r.tell(Fact{Agent: a.Name, Bad: true, Text: a.Name + ": " + a.Note})
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	if !ok {
+		return
+	}
+	if w.Over {
+		r.free(w)
 		return
 	}
 	switch w.Stage {

@@ -52,7 +52,7 @@ func (b *BoardReader) Read(ctx context.Context) (Input, []board.Problem, error) 
 
 // tasks is the board with who ticked what, which the board's log knows.
 func (b *BoardReader) tasks(brd *board.Board) ([]Task, error) {
-	list := tasksOf(brd)
+	list := TasksOf(brd)
 	for i, t := range list {
 		if t.State != TaskDone {
 			delete(b.done, t.ID)
@@ -150,7 +150,8 @@ func (b *BoardReader) mark(ctx context.Context, e Effect) (Input, error) {
 	})
 }
 
-func tasksOf(brd *board.Board) []Task {
+// TasksOf is a board as the reducer needs it, without who ticked what.
+func TasksOf(brd *board.Board) []Task {
 	list := []Task{}
 	for _, t := range brd.Tasks() {
 		if t.ID == "" || t.State == board.Unknown {

@@ -138,14 +138,9 @@ func (s Scope) String() string {
 
 // Budget returns a scope's limits and what was used of them.
 func (s State) Budget(of Scope) (limits, used Budget) {
-	switch {
-	case of.Agent != "":
-		a := s.Agents[of.Agent]
-		return a.Limits, a.Used
-	case of.Role != "":
-		limits = s.Settings.Roles[of.Role]
-	default:
-		limits = s.Settings.Limits
+	limits = s.limits(of)
+	if of.Agent != "" {
+		return limits, s.Agents[of.Agent].Used
 	}
 	for _, name := range s.Order {
 		if a := s.Agents[name]; of.Role == "" || a.Role == of.Role {
@@ -153,6 +148,16 @@ func (s State) Budget(of Scope) (limits, used Budget) {
 		}
 	}
 	return limits, used
+}
+
+func (s State) limits(of Scope) Budget {
+	switch {
+	case of.Agent != "":
+		return s.Agents[of.Agent].Limits
+	case of.Role != "":
+		return s.Settings.Roles[of.Role]
+	}
+	return s.Settings.Limits
 }
 
 // Scopes are all whom budgets can be for: the run, its roles, its agents.
@@ -175,6 +180,9 @@ const budgetPrefix = "budget: "
 // The text stays the same while the limit does.
 func (s State) Over(a Agent) string {
 	for _, of := range []Scope{{Agent: a.Name}, {Role: a.Role}, {}} {
+		if s.limits(of) == (Budget{}) {
+			continue
+		}
 		limits, used := s.Budget(of)
 		if name := limits.spent(used); name != "" {
 			return fmt.Sprintf(budgetPrefix+"%s has reached its limit of %s (%s)", of, name, FormatBudget(name, limits.Field(name)))

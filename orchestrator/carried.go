@@ -7,13 +7,14 @@ import (
 	"muntin/recipes"
 )
 
-// CheckMode refuses what a run cannot do without: the mode, and agents that only
-// an adapter names. It is the one place that says which of them are carried out.
+// CheckMode refuses what a run cannot do without: agents that cannot take part
+// in its mode, and those that only an adapter names. It is the one place that says which of them are carried out.
 func CheckMode(r *recipes.Recipe) error {
-	if r.Mode != recipes.ModeWorkers {
-		return fmt.Errorf("the recipe %s has \"mode: %s\", which this muntin does not carry out yet", r.Name, r.Mode)
-	}
+	flow := flowOf(r.Resolved())
 	for _, a := range r.Resolve() {
+		if !flow.direct() && a.Isolation != recipes.IsolationWorktree && flow.hands(Agent{Name: a.Name, Role: a.Role}) {
+			return fmt.Errorf("agent %s has \"isolation: %s\": in mode %s agents need worktrees of their own", a.Name, a.Isolation, r.Mode)
+		}
 		if a.Adapter != "" && len(a.Command) == 0 {
 			return fmt.Errorf("agent %s has an adapter and no command, which this muntin does not carry out yet: write the command too", a.Name)
 		}
@@ -25,7 +26,6 @@ func CheckMode(r *recipes.Recipe) error {
 // out of the list.
 func notCarriedOut() []string {
 	return []string{
-		"agents.depends_on",
 		"layout.panes",
 		"hooks", "notify",
 	}

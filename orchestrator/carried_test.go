@@ -21,9 +21,12 @@ func TestCheckMode(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"agents: [{name: a}]\n": "",
-		"agents: [{name: a, adapter: claude, command: [claude]}]\n":    "",
-		"mode: pipeline\nagents: [{name: a}]\n":                        `"mode: pipeline"`,
-		"roles: {r: {adapter: codex}}\nagents: [{name: a, role: r}]\n": "agent a has an adapter and no command",
+		"agents: [{name: a, adapter: claude, command: [claude]}]\n":                          "",
+		"mode: pipeline\nagents: [{name: a}]\n":                                              "",
+		"mode: race\nagents: [{name: a, isolation: shared}]\n":                               `"isolation: shared": in mode race`,
+		"mode: pipeline\nagents: [{name: a}, {name: b, depends_on: [a], isolation: none}]\n": `agent b has "isolation: none"`,
+		"mode: review\nagents: [{name: a}, {name: b, role: reviewer, isolation: none}]\n":    "",
+		"roles: {r: {adapter: codex}}\nagents: [{name: a, role: r}]\n":                       "agent a has an adapter and no command",
 	} {
 		err := CheckMode(recipeOf(t, text))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -64,7 +67,7 @@ agents:
 	if got := NotCarriedOut(recipeOf(t, "check: make\nattempts: 2\nlayout: windows\nagents: [{name: a, count: 2, env: [A]}]\n")); got != nil {
 		t.Errorf("keys that are carried out: %q", got)
 	}
-	if got := NotCarriedOut(recipeOf(t, "roles: {worker: {depends_on: [b]}}\nagents: [{name: a}, {name: b, role: assistant}]\n")); !reflect.DeepEqual(got, []string{"agents.depends_on"}) {
-		t.Errorf("a role's key: %q", got)
+	if got := NotCarriedOut(recipeOf(t, "roles: {worker: {depends_on: [b]}}\nhooks: [{on: ready, run: [a]}]\nagents: [{name: a}, {name: b, role: assistant}]\n")); !reflect.DeepEqual(got, []string{"hooks"}) {
+		t.Errorf("%q", got)
 	}
 }

@@ -30,7 +30,8 @@ type CrewOptions struct {
 	Plan    PlanFile
 	Git     *worktree.Manager
 	Members map[string]Member
-	Starter Starter // may be nil: agents that end stay so
+	Prompts func(agent string) (string, error) // the recipe's first prompts
+	Starter Starter                            // may be nil: agents that end stay so
 	Run     string
 	Branch  string // the integration branch
 	Style   worktree.Style
@@ -65,7 +66,11 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 	case EffectMark:
 		in, err = c.Board.mark(ctx, e)
 	case EffectPrepare:
-		err = c.prepare(ctx, e)
+		res.Output, err = c.prepare(ctx, e)
+	case EffectCommit:
+		res.Commit, err = c.commit(ctx, e)
+	case EffectFirst:
+		res, err = c.first(ctx, e)
 	case EffectSend:
 		res, err = c.send(ctx, e)
 	case EffectRecall:

@@ -117,7 +117,7 @@ func (a *Agent) wentWell() {
 // this one, and nobody has said so, it is told to go on; a message that waits in
 // its inbox is handed over by its supervisor.
 func (r *step) back(a Agent) {
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	fresh := a.Restart.Fresh
 	a.Restart.Fresh = false
 	r.state.Agents[a.Name] = a
@@ -140,8 +140,8 @@ func (r *step) missed(w Work, res Result) {
 // message follows what became of a prompt for the agent's task: one that has
 // failed with the agent's end is sent anew, as another message.
 func (r *step) message(a Agent, m pty.MessageInfo) {
-	w, ok := r.state.Work[a.Task]
-	if !ok || m.Task != w.Task || m.State != pty.StateFailed || m.Kind == pty.KindSteer || m.Kind == pty.KindAbort {
+	w, ok := r.state.Works[a.Name]
+	if !ok || w.Over || m.Task != w.Task || m.State != pty.StateFailed || m.Kind == pty.KindSteer || m.Kind == pty.KindAbort {
 		return
 	}
 	ended := a.State == pty.AgentExited || a.State == pty.AgentUnknown
@@ -158,6 +158,5 @@ const (
 
 // goOnText has an agent go on with its task, whatever it remembers of it.
 func (r *step) goOnText(w Work, why string) string {
-	task, _ := r.state.Task(w.Task)
-	return why + "\n\n" + taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared)
+	return why + "\n\n" + r.prompt(w)
 }

@@ -31,7 +31,7 @@ func (w *world) tick(t failer) {
 		t.Fatal("it does not want to be woken")
 	}
 	w.now = w.state.Wake
-	heard := w.state.heard()
+	heard := w.state.Heard()
 	var effects []Effect
 	w.state, effects = Reduce(w.state, Input{Kind: InputTime, Time: w.now, Heard: heard})
 	w.pending = append(w.pending, effects...)
@@ -48,8 +48,8 @@ func atWork(t testing.TB, settings Settings, change func(*Agent)) *world {
 	w.ready("ada")
 	w.readBoard()
 	w.drive()
-	if w.state.Work["a"].Stage != StageWorking {
-		t.Fatalf("it does not work: %+v", w.state.Work)
+	if w.on("a").Stage != StageWorking {
+		t.Fatalf("it does not work: %+v", w.state.Works)
 	}
 	return w
 }
@@ -69,8 +69,8 @@ func TestACrashedAgentIsStartedAgainAndGoesOn(t *testing.T) {
 	w := atWork(t, Settings{}, restarts)
 	w.turn("ada", "a", pty.TurnExited)
 	w.exit("ada", 1)
-	if len(w.pending) > 0 || w.task("a").State != TaskActive || w.state.Work["a"].Stage != StageResting {
-		t.Fatalf("pending %v, work %+v", w.pending, w.state.Work["a"])
+	if len(w.pending) > 0 || w.task("a").State != TaskActive || w.on("a").Stage != StageResting {
+		t.Fatalf("pending %v, work %+v", w.pending, w.on("a"))
 	}
 	if got := w.state.Trouble(w.state.Agents["ada"]); got.Kind != TroubleRestarting || got.NeedsPerson() {
 		t.Errorf("trouble %+v", got)
@@ -223,12 +223,12 @@ func TestMaxParallelAndTurns(t *testing.T) {
 	w.ready("x", "y", "z")
 	w.readBoard()
 	w.drive()
-	if len(w.state.Work) != 2 {
-		t.Fatalf("%d tasks are at work", len(w.state.Work))
+	if len(w.state.Works) != 2 {
+		t.Fatalf("%d tasks are at work", len(w.state.Works))
 	}
 	w.turn("x", "a", pty.TurnDone)
 	w.drive()
-	if got := w.state.Work["c"].Agent; got != "z" {
+	if got := w.on("c").Agent; got != "z" {
 		t.Errorf("the third task is with %q, want the agent that had none", got)
 	}
 }
@@ -325,7 +325,7 @@ func (w *world) anyEffect(t *rapid.T) {
 // checkPauses makes sure that nobody is prompted who must not be.
 func (w *world) checkPauses(t *rapid.T) {
 	for _, task := range w.tasks {
-		work, held := w.state.Work[task.ID]
+		work, held := w.state.workOn(task.ID)
 		if task.State == TaskActive && !held {
 			t.Fatalf("the claim of %s is lost", task.ID)
 		}

@@ -28,18 +28,28 @@ func (h Held) any() bool { return h.Shown != "" || h.Key != "" }
 
 // hold says why a task waits for a person, or with "" that it does not.
 func (r *step) hold(w Work, why string) Work {
-	if why != w.Held.Why && why != "" {
+	leads := r.leads(w)
+	if why != w.Held.Why && why != "" && (leads || w.Reads) {
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("^%s needs a person: %s", w.Task, why)})
 	}
 	w.Held.Why = why
-	if w.Held.Key == "" && w.Held.Shown != why && w.Stage != StageMarking {
-		e := Effect{Kind: EffectMark, Agent: w.Agent, Task: w.Task, State: TaskWaiting, Why: why, Held: true}
-		if why == "" {
+	show := why
+	if r.state.Settings.Flow.Lanes > 1 {
+		show = r.course(w.Task).Person // what keeps one of several keeps not the task
+	}
+	if leads && w.Held.Key == "" && w.Held.Shown != show && w.Stage != StageMarking {
+		e := Effect{Kind: EffectMark, Agent: r.claimant(w), Task: w.Task, State: TaskWaiting, Why: show, Held: true}
+		if show == "" {
 			e.State = TaskActive
 		}
-		w.Held.Key, w.Held.Shown = r.emit(e), why
+		w.Held.Shown = show
+		if r.state.Settings.Flow.Loop != nil {
+			r.setLoop(w.Task, e.State, show)
+		} else {
+			w.Held.Key = r.emit(e)
+		}
 	}
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 	return w
 }
 
@@ -52,8 +62,9 @@ func (r *step) wrote(key string, res Result) bool {
 			return true
 		}
 	}
-	for _, w := range r.state.Work {
-		if w.Held.Key != key {
+	for _, name := range r.state.Order {
+		w, ok := r.state.Works[name]
+		if !ok || w.Held.Key != key {
 			continue
 		}
 		w.Held.Key = ""
@@ -76,11 +87,16 @@ func (r *step) rest(w Work, msg pty.MessageKind, text string) {
 func (r *step) proceed() {
 	for _, name := range r.state.Order {
 		a := r.state.Agents[name]
-		w, ok := r.state.Work[a.Task]
+		w, ok := r.state.Works[a.Name]
 		if !ok || w.Stage != StageResting {
 			continue
 		}
-		w = r.hold(w, r.over(a))
+		over := r.over(a)
+		if over != "" && (w.Reads || r.state.Settings.Flow.Lanes > 1 && len(r.lanesOf(w.Task)) > 1) {
+			r.lose(w, TaskBlocked, over) // the others go on without it
+			continue
+		}
+		w = r.hold(w, over)
 		if !r.mayPrompt(a) {
 			continue
 		}
@@ -94,10 +110,15 @@ func (r *step) proceed() {
 // come back, and which the run does not have at work.
 func (r *step) orphans() {
 	for _, t := range r.state.Tasks {
+		if t.State != TaskActive {
+			continue
+		}
 		a, ours := r.state.Agents[t.Claim]
-		_, working := r.state.Work[t.ID]
 		_, under := r.state.Orphans[t.ID]
-		if t.State != TaskActive || !ours || !a.Restart.Gone || working || under {
+		if !ours || !a.Restart.Gone || under {
+			continue
+		}
+		if _, working := r.state.workOn(t.ID); working {
 			continue
 		}
 		r.tell(Fact{Agent: a.Name, Text: fmt.Sprintf("^%s goes back to the board: %s has ended", t.ID, a.Name)})

@@ -8,6 +8,7 @@ func InitialState(run Run, recipe *recipes.Recipe) State {
 		Run: run.Name, Attempts: recipe.Attempts, Check: recipe.Checks.Task, RunCheck: recipe.Checks.Run, Branch: run.Branch,
 		Approval: recipe.Board.Approve, MaxParallel: recipe.MaxParallel,
 		Stall:  Stall{After: recipe.Stall.After, Nudges: recipe.Stall.Nudges},
+		Flow:   flowOf(recipe),
 		Limits: Budget(recipe.Limits), Roles: map[string]Budget{},
 	}
 	for _, role := range recipe.Roles {
@@ -19,12 +20,19 @@ func InitialState(run Run, recipe *recipes.Recipe) State {
 	for _, a := range recipe.Agents {
 		agents = append(agents, Agent{
 			Name: a.Name, Role: a.Role,
+			After: a.DependsOn, First: promptedLater(a),
 			Isolated: a.Isolation != recipes.IsolationNone, Shared: a.Isolation == recipes.IsolationShared,
 			Restart: Restart{Policy: policyOf(a.Restart), Most: a.Restarts},
 			Limits:  ownLimits(Budget(a.Limits), settings.Roles[a.Role]),
 		})
 	}
 	return NewState(settings, agents)
+}
+
+// promptedLater tells whether the orchestrator sends an agent's first prompt, when
+// those that it depends on have come. Others find theirs in their inbox.
+func promptedLater(a recipes.Agent) bool {
+	return len(a.DependsOn) > 0 && (a.Prompt != "" || a.PromptFile != "")
 }
 
 func policyOf(r recipes.Restart) RestartPolicy {

@@ -77,6 +77,8 @@ const (
 	EffectOverlap  EffectKind = "overlap"   // look for coming conflicts
 	EffectApprove  EffectKind = "approve"   // write on the plan that it is approved
 	EffectRestart  EffectKind = "restart"   // start the agent's supervisor again, in its pane
+	EffectCommit   EffectKind = "commit"    // commit the checked tree on the agent's branch
+	EffectFirst    EffectKind = "first"     // send the agent the recipe's first prompt
 	EffectRecall   EffectKind = "recall"    // take back messages about the task that wait for the agent
 )
 
@@ -97,4 +99,8 @@ type Effect struct {
 	State TaskState       `json:"state,omitempty"`   // mark
 	Why   string          `json:"why,omitempty"`     // mark: the reason
 	Held  bool            `json:"held,omitempty"`    // mark: we may have set it to waiting ourselves
+
+	Fresh  bool        `json:"fresh,omitempty"`  // prepare: leave nothing of earlier work in the worktree
+	Commit string      `json:"commit,omitempty"` // prepare: with Fresh, what to put there; empty: what is merged
+	Sides  []Candidate `json:"sides,omitempty"`  // prepare: the work to be read; the result's Output holds its changes
 }

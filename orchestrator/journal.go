@@ -128,11 +128,17 @@ func (s State) wants(e Effect) bool {
 		return s.Approve == e.Key
 	case EffectRestart:
 		return s.Agents[e.Agent].Restart.Key == e.Key
-	case EffectClaim, EffectPrepare, EffectCheck, EffectMerge:
+	case EffectFirst:
+		return s.Agents[e.Agent].FirstKey == e.Key
+	case EffectClaim, EffectPrepare, EffectCheck, EffectCommit, EffectMerge:
 	}
 	if e.Kind == EffectOverlap {
 		return s.Radar.Key == e.Key
 	}
-	w, ok := s.Work[e.Task]
-	return ok && w.Key == e.Key
+	for _, w := range s.Works {
+		if w.Key == e.Key {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,18 +16,49 @@ import (
 // the journal, in bytes.
 const maxClash = 12 << 10
 
-// prepare brings an idle agent's worktree to what has been merged so far. A
-// conflict is no error: the agent meets it when its own work is merged.
-func (c *Crew) prepare(ctx context.Context, e Effect) error {
+// prepare brings an idle agent's worktree to what has been merged so far, or with
+// Fresh to just that or another commit, and tells what is to be read. When what is
+// merged conflicts with what the worktree holds that is no error: the agent meets
+// it when its own work is merged.
+func (c *Crew) prepare(ctx context.Context, e Effect) (string, error) {
 	m := c.Members[e.Agent]
-	if m.Worktree == nil {
-		return nil
+	if m.Worktree != nil && e.Fresh {
+		if _, err := c.Git.Place(ctx, *m.Worktree, cmp.Or(e.Commit, worktree.BranchRef(c.Branch))); err != nil {
+			return "", err
+		}
 	}
-	if err := c.settle(ctx, m); err != nil {
-		return err
+	if m.Worktree != nil && !e.Fresh {
+		if err := c.settle(ctx, m); err != nil {
+			return "", err
+		}
+		if _, err := c.Git.Update(ctx, *m.Worktree, c.Branch); err != nil {
+			return "", err
+		}
 	}
-	_, err := c.Git.Update(ctx, *m.Worktree, c.Branch)
-	return err
+	return c.changes(ctx, e.Sides)
+}
+
+// maxRead bounds the changes that a reader's prompt shows, in bytes.
+const maxRead = 48 << 10
+
+// changes shows what each side changed since it parted from what is merged.
+func (c *Crew) changes(ctx context.Context, sides []Candidate) (string, error) {
+	var b strings.Builder
+	for _, side := range sides {
+		base, err := c.Git.Parted(ctx, worktree.BranchRef(c.Branch), side.Commit)
+		if err != nil {
+			return "", err
+		}
+		patch, err := c.Git.Patch(ctx, base, side.Commit)
+		if err != nil {
+			return "", err
+		}
+		if most := maxRead / len(sides); len(patch) > most {
+			patch = strings.ToValidUTF8(patch[:most], "") + "\n[…]\n"
+		}
+		fmt.Fprintf(&b, "The changes of %s, commit %s (all of them: `git diff %s %s`):\n\n%s\n\n", side.Agent, side.Commit, base, side.Commit, indent(strings.TrimRight(patch, "\n")))
+	}
+	return b.String(), nil
 }
 
 // settle lets go of an agent's commits that landed in another form.
@@ -55,7 +87,7 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	message := fmt.Sprintf("%s\n\nMuntin-Run: %s\nMuntin-Agent: %s\nMuntin-Task: %s\n", e.Text, c.Run, e.Agent, e.Task)
+	message := c.message(e)
 	if _, err := c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: tree, Message: message}); err != nil {
 		return Result{}, err
 	}
@@ -77,6 +109,19 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 		res.Output = "cannot tell who else changed the same files: " + err.Error() // it has landed all the same
 	}
 	return res, nil
+}
+
+func (c *Crew) message(e Effect) string {
+	return fmt.Sprintf("%s\n\nMuntin-Run: %s\nMuntin-Agent: %s\nMuntin-Task: %s\n", e.Text, c.Run, e.Agent, e.Task)
+}
+
+// commit puts the checked tree on the agent's branch, and nowhere else.
+func (c *Crew) commit(ctx context.Context, e Effect) (string, error) {
+	m := c.Members[e.Agent]
+	if m.Worktree == nil {
+		return "", nil
+	}
+	return c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: c.message(e)})
 }
 
 // ownTree is the tree to commit for a task: the checked one, or of that only
@@ -150,8 +195,8 @@ func (r *step) landed(w Work, res Result) {
 		files[a.Agent] = a.Files
 	}
 	for _, name := range r.state.Order {
-		other, ok := r.state.Work[r.state.Agents[name].Task]
-		if !ok || name == w.Agent || other.Stage != StageWorking || !r.state.Agents[name].Isolated {
+		other, ok := r.state.Works[name]
+		if !ok || name == w.Agent || other.Stage != StageWorking || other.Reads || !r.state.Agents[name].Isolated {
 			continue
 		}
 		task, _ := r.state.Task(other.Task)

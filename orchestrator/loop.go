@@ -100,7 +100,7 @@ func (l *Loop) time() Input {
 	if now.Before(l.State.Wake) {
 		now = l.State.Wake
 	}
-	return Input{Kind: InputTime, Time: now, Heard: l.State.heard()}
+	return Input{Kind: InputTime, Time: now, Heard: l.State.Heard()}
 }
 
 // step takes one input. Inputs that change nothing but what is shown are not

@@ -54,6 +54,17 @@ func (c *Crew) send(ctx context.Context, e Effect) (Result, error) {
 	return res, err
 }
 
+// first sends an agent the recipe's first prompt.
+func (c *Crew) first(ctx context.Context, e Effect) (Result, error) {
+	text, err := c.Prompts(e.Agent)
+	if err != nil || text == "" {
+		return Result{}, err
+	}
+	m := pty.Message{ID: e.ID, Kind: pty.KindPrompt, Text: text, From: "recipe", Time: c.Now()}
+	_, err = pty.Deliver(ctx, c.Members[e.Agent].Dir, pty.Delivery{Message: m, Until: pty.StateAccepted})
+	return Result{}, err
+}
+
 // orchestratorName is whom our messages are from.
 const orchestratorName = "orchestrator"
 

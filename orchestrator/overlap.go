@@ -90,7 +90,7 @@ func (r *step) looked(res Result) {
 	if res.OK {
 		radar.Overlaps = res.Overlaps
 		for _, o := range res.Overlaps {
-			if !slices.ContainsFunc(before, o.samePair) {
+			if !slices.ContainsFunc(before, o.samePair) && !r.together(o) {
 				r.tell(Fact{Agent: o.A, Bad: true, Text: o.String()})
 			}
 		}
@@ -111,13 +111,13 @@ func (r *step) looked(res Result) {
 
 // warn tells an agent at work of the conflicts ahead of it, of each once.
 func (r *step) warn(name string) {
-	w, ok := r.state.Work[r.state.Agents[name].Task]
-	if !ok || w.Stage != StageWorking {
+	w, ok := r.state.Works[name]
+	if !ok || w.Stage != StageWorking || w.Reads {
 		return
 	}
 	for _, o := range r.state.Radar.Overlaps {
 		o, in := o.of(name)
-		if !in {
+		if !in || r.together(o) {
 			continue
 		}
 		news := slices.DeleteFunc(slices.Clone(o.Files), func(f OverlapFile) bool { return r.warned(name, o.B, f.Path) })
@@ -127,6 +127,13 @@ func (r *step) warn(name string) {
 		o.Files = news
 		r.emit(Effect{Kind: EffectSend, Agent: name, Task: w.Task, Msg: pty.KindSteer, Text: overlapText(o, r.state.Settings.Branch)})
 	}
+}
+
+// together tells whether two work on the same task, each for itself or as its
+// reader: that they meet is no news, and only one's work is merged.
+func (r *step) together(o Overlap) bool {
+	a, b := r.state.Works[o.A], r.state.Works[o.B]
+	return a.Reads || b.Reads || a.Task != "" && a.Task == b.Task
 }
 
 // warned tells whether an agent was told of a file before, and notes that it is now.

@@ -39,8 +39,8 @@ func workingPair(t *testing.T) *world {
 	w.ready("ada", "bob")
 	w.readBoard()
 	w.drive()
-	if len(w.state.Work) != 2 {
-		t.Fatalf("%+v", w.state.Work)
+	if len(w.state.Works) != 2 {
+		t.Fatalf("%+v", w.state.Works)
 	}
 	return w
 }

@@ -28,7 +28,7 @@ func TestASilentAgentIsNudgedAndThenNeedsAPerson(t *testing.T) {
 	if w.state.Phase != PhaseWaiting || !w.state.Wake.IsZero() || w.state.Trouble(w.state.Agents["ada"]).Kind != TroubleStalled {
 		t.Errorf("phase %s, wake %s, %+v", w.state.Phase, w.state.Wake, w.state.Agents["ada"].Silence)
 	}
-	if w.state.Work["a"].Agent != "ada" {
+	if w.on("a").Agent != "ada" {
 		t.Error("the task did not stay with its agent")
 	}
 	w.event("ada", pty.Event{Kind: pty.EventTool, Tool: &pty.ToolInfo{Name: "bash"}})

@@ -27,7 +27,7 @@ func (r *step) plan(p Plan) {
 		return
 	}
 	for _, name := range r.state.Order {
-		w, ok := r.state.Work[r.state.Agents[name].Task]
+		w, ok := r.state.Works[name]
 		if !ok || w.Stage != StageWorking {
 			continue
 		}

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,9 @@ func Reduce(s State, in Input) (State, []Effect) {
 		}
 	}
 	r.orphans()
+	r.firsts()
 	r.proceed()
+	r.courses()
 	r.schedule()
 	r.phase()
 	r.wake()
@@ -74,12 +77,12 @@ func (r *step) tell(f Fact) {
 // move takes a task to its next stage, which waits for the effect of key.
 func (r *step) move(w Work, stage Stage, key string) {
 	w.Stage, w.Key, w.Since = stage, key, r.now
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 }
 
 // free lets go of a task: its agent can get another.
 func (r *step) free(w Work) {
-	delete(r.state.Work, w.Task)
+	delete(r.state.Works, w.Agent)
 	if a, ok := r.state.Agents[w.Agent]; ok && a.Task == w.Task {
 		a.Task = ""
 		r.state.Agents[w.Agent] = a
@@ -93,8 +96,12 @@ func (r *step) board(rev int64, tasks []Task) {
 		return
 	}
 	r.state.Rev, r.state.Tasks = rev, tasks
+	if r.state.Settings.Flow.Loop != nil {
+		r.state.Tasks = r.loops()
+		return
+	}
 	for _, name := range r.state.Order {
-		if w, ok := r.state.Work[r.state.Agents[name].Task]; ok {
+		if w, ok := r.state.Works[name]; ok && r.leads(w) {
 			r.compare(w)
 		}
 	}
@@ -102,7 +109,7 @@ func (r *step) board(rev int64, tasks []Task) {
 
 // compare follows what the board says of a task that an agent has.
 func (r *step) compare(w Work) {
-	if w.Stage == StageClaiming || w.Stage == StageMarking || w.Held.Key != "" {
+	if w.Stage == StageClaiming || w.Stage == StageMarking || w.Held.Key != "" || r.state.Settings.Flow.Loop != nil {
 		return
 	}
 	task, found := r.state.Task(w.Task)
@@ -111,8 +118,10 @@ func (r *step) compare(w Work) {
 		r.takeAway(w, "was removed from the board")
 	case task.State == w.Held.state():
 		w.Ticked = false
-		r.state.Work[w.Task] = w
-		r.tellChange(w, task)
+		r.state.Works[w.Agent] = w
+		for _, lane := range r.mates(w) {
+			r.tellChange(lane, task)
+		}
 	case task.State == TaskDone && task.By != "":
 		r.tickedByAgent(w, task)
 	case task.State == TaskDone:
@@ -129,10 +138,10 @@ func (r *step) tickedByAgent(w Work, task Task) {
 		return
 	}
 	w.Ticked = true
-	r.state.Work[w.Task] = w
-	r.emit(Effect{Kind: EffectMark, Agent: w.Agent, Task: w.Task, State: TaskActive})
-	if task.By == w.Agent {
-		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("%s says ^%s is done: it is checked when the turn ends", w.Agent, w.Task)})
+	r.state.Works[w.Agent] = w
+	r.emit(Effect{Kind: EffectMark, Agent: r.claimant(w), Task: w.Task, State: TaskActive})
+	if slices.Contains(agentsOf(r.lanesOf(w.Task)), task.By) {
+		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("%s says ^%s is done: it is checked when the turn ends", task.By, w.Task)})
 		return
 	}
 	r.tell(Fact{Agent: task.By, Bad: true, Text: fmt.Sprintf("%s ticked ^%s, which is %s's: put back", task.By, w.Task, w.Agent)})
@@ -144,15 +153,13 @@ func (r *step) tickedByAgent(w Work, task Task) {
 	}
 }
 
+// takeAway has all agents stop working on a task.
 func (r *step) takeAway(w Work, why string) {
-	r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s %s: %s stops working on it", w.Task, why, w.Agent)})
-	switch {
-	case w.Filed:
-		r.emit(Effect{Kind: EffectRecall, Agent: w.Agent, Task: w.Task})
-	case w.Stage != StageResting:
-		r.emit(Effect{Kind: EffectSend, Agent: w.Agent, Task: w.Task, Msg: pty.KindAbort, Text: "Task ^" + w.Task + " " + why + "."})
+	delete(r.state.Courses, w.Task)
+	for _, each := range r.state.WorkOn(w.Task) {
+		r.tell(Fact{Agent: each.Agent, Text: fmt.Sprintf("^%s %s: %s stops working on it", w.Task, why, each.Agent)})
+		r.drop(each, why)
 	}
-	r.free(w)
 }
 
 func (r *step) tellChange(w Work, task Task) {
@@ -160,12 +167,12 @@ func (r *step) tellChange(w Work, task Task) {
 	if text == w.Text {
 		return
 	}
-	if w.Stage == StageWorking {
+	if w.Stage == StageWorking && !w.Reads {
 		r.emit(Effect{Kind: EffectSend, Agent: w.Agent, Task: w.Task, Msg: pty.KindSteer, Text: changeText(w.Text, text, w.Task)})
 		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s was changed on the board: told %s", w.Task, w.Agent)})
 	}
 	w.Text = text
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 }
 
 // phase says where the run stands after a step, and starts the run's own
@@ -182,9 +189,9 @@ func (r *step) phase() {
 		s.Phase = PhaseRunning
 	case !r.approved():
 		s.Phase = PhaseWaiting
-	case open > 0 && r.anyReady() && r.workersLeft():
+	case open > 0 && r.anyReady():
 		s.Phase = PhaseRunning
-	case open > 0 || held > 0 || len(s.Work) > 0 || len(s.Tasks) == 0:
+	case open > 0 || held > 0 || len(s.Works) > 0 || len(s.Tasks) == 0:
 		s.Phase = PhaseWaiting
 	case s.Settings.RunCheck != "" && !s.RunCheck.Done:
 		s.RunCheck.Key = r.emit(Effect{Kind: EffectRunCheck, Text: s.Settings.RunCheck})
@@ -198,13 +205,17 @@ func (r *step) phase() {
 
 // moving tells whether a task is at work that does not wait for a person.
 func (r *step) moving() bool {
-	for _, w := range r.state.Work {
+	for _, w := range r.state.Works {
 		if !r.stuck(w) {
 			return true
 		}
 	}
 	for _, t := range r.state.Tasks {
-		if _, ours := r.state.Work[t.ID]; !ours && !t.Group && t.State == TaskActive {
+		if t.Group || t.State != TaskActive {
+			continue
+		}
+		c, between := r.state.Courses[t.ID]
+		if _, ours := r.state.workOn(t.ID); !ours && (!between || r.someone(t, c.Step)) {
 			return true
 		}
 	}
@@ -216,25 +227,29 @@ func (r *step) stuck(w Work) bool {
 	return w.Held.Why != "" || r.state.Agents[w.Agent].Asks != nil && w.Stage == StageWorking
 }
 
+// anyReady tells whether a task is ready for which an agent can come some time,
+// without a person's help.
 func (r *step) anyReady() bool {
-	for _, t := range r.state.Tasks {
-		if t.Ready {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.state.Tasks, func(t Task) bool { return t.Ready && r.someone(t, 0) })
 }
 
-// workersLeft tells whether an agent that takes tasks may take one some time,
-// without a person's help.
-func (r *step) workersLeft() bool {
-	for _, a := range r.state.Agents {
-		if w, busy := r.state.Work[a.Task]; busy && r.stuck(w) {
+// someone tells whether a step of a task can be done some time, without a person's
+// help: by as many agents as it takes.
+func (r *step) someone(t Task, step int) bool {
+	come, lanes := 0, r.state.Settings.Flow.lanes()
+	all := 0
+	for _, name := range r.state.Order {
+		a := r.state.Agents[name]
+		if !r.able(a) || !r.suits(t, a, step) {
 			continue
 		}
-		if a.Role == RoleWorker && !a.Restart.Gone && r.over(a) == "" {
+		all++
+		if w, busy := r.state.Works[name]; !busy || !r.stuck(w) {
+			come++
+		}
+		if come == lanes {
 			return true
 		}
 	}
-	return false
+	return come > 0 && come == all
 }

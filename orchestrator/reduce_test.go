@@ -76,6 +76,12 @@ func (w *world) turn(agent, task string, reason pty.TurnReason) {
 	}})
 }
 
+// on is what is being done for a task.
+func (w *world) on(task string) Work {
+	work, _ := w.state.workOn(task)
+	return work
+}
+
 // take removes the oldest pending effect of a kind.
 func (w *world) take(t testing.TB, kind EffectKind) Effect {
 	t.Helper()
@@ -195,7 +201,7 @@ func TestTurnEndBeforeTheSendIsAnswered(t *testing.T) {
 	send := w.take(t, EffectSend)
 	w.turn("ada", "a", pty.TurnDone)
 	w.do(send, Result{OK: true})
-	if got := w.state.Work["a"].Stage; got != StageChecking {
+	if got := w.on("a").Stage; got != StageChecking {
 		t.Errorf("stage %s, want checking: the late answer must not take it back", got)
 	}
 }
@@ -215,8 +221,8 @@ func TestPeopleEditTheBoard(t *testing.T) {
 		if e := w.take(t, EffectSend); e.Msg != pty.KindAbort {
 			t.Errorf("%s: sent %s, want an abort", state, e.Msg)
 		}
-		if len(w.state.Work) > 0 {
-			t.Errorf("%s: the work goes on: %v", state, w.state.Work)
+		if len(w.state.Works) > 0 {
+			t.Errorf("%s: the work goes on: %v", state, w.state.Works)
 		}
 	}
 	w := start()
@@ -238,7 +244,7 @@ func TestAnOlderReadingOfTheBoardIsIgnored(t *testing.T) {
 	old := slices.Clone(w.state.Tasks)
 	w.drive()
 	w.input(Input{Kind: InputBoard, Rev: w.rev - 1, Tasks: old})
-	if _, ok := w.state.Work["a"]; !ok || len(w.pending) > 0 {
+	if _, ok := w.state.workOn("a"); !ok || len(w.pending) > 0 {
 		t.Error("an older reading took the task away")
 	}
 }
@@ -252,7 +258,7 @@ func TestExitGivesTheTaskToAnother(t *testing.T) {
 	w.drive()
 	w.ready("bob")
 	w.drive()
-	if got := w.state.Work["a"].Agent; got != "bob" {
+	if got := w.on("a").Agent; got != "bob" {
 		t.Errorf("task a is with %q, want bob", got)
 	}
 }
@@ -272,7 +278,7 @@ func TestALostSupervisorIsNotTakenForAWorkingOne(t *testing.T) {
 	w.event("ada", pty.Event{Kind: pty.EventStart})
 	w.ready("ada")
 	w.drive()
-	if got := w.state.Work["a"].Agent; got != "ada" {
+	if got := w.on("a").Agent; got != "ada" {
 		t.Errorf("task a is with %q", got)
 	}
 }
@@ -287,8 +293,8 @@ func TestAssignmentOrder(t *testing.T) {
 	w.ready("ada", "bob")
 	w.readBoard()
 	got := map[string]string{}
-	for id, work := range w.state.Work {
-		got[id] = work.Agent
+	for _, work := range w.state.Works {
+		got[work.Task] = work.Agent
 	}
 	want := map[string]string{"first": "ada", "bobs": "bob"}
 	if !reflect.DeepEqual(got, want) {
@@ -344,9 +350,9 @@ func TestRandomRuns(t *testing.T) {
 			}
 			w.anything(t)
 		}
-		for w.state.Phase != PhaseDone && (len(w.pending) > 0 || len(w.state.Work) > 0) {
+		for w.state.Phase != PhaseDone && (len(w.pending) > 0 || len(w.state.Works) > 0) {
 			w.drive()
-			for _, work := range w.state.Work {
+			for _, work := range w.state.Works {
 				w.turn(work.Agent, work.Task, pty.TurnDone)
 			}
 		}
@@ -361,7 +367,7 @@ func TestRandomRuns(t *testing.T) {
 func (w *world) anything(t *rapid.T) {
 	var working []Work
 	for _, name := range w.state.Order {
-		if work, ok := w.state.Work[w.state.Agents[name].Task]; ok && work.Stage == StageWorking {
+		if work, ok := w.state.Works[name]; ok && work.Stage == StageWorking {
 			working = append(working, work)
 		}
 	}
@@ -385,7 +391,7 @@ func (w *world) anything(t *rapid.T) {
 
 func (w *world) check(t *rapid.T) {
 	holders := map[string]string{}
-	for _, work := range w.state.Work {
+	for _, work := range w.state.Works {
 		if other, taken := holders[work.Agent]; taken {
 			t.Fatalf("%s has %s and %s", work.Agent, other, work.Task)
 		}

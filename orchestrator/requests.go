@@ -22,6 +22,8 @@ type Request struct {
 	ID     string        `json:"id"`
 	Time   time.Time     `json:"time"`
 	Budget *BudgetChange `json:"budget,omitempty"`
+
+	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
 func requestsPath(d state.RunDir) string { return filepath.Join(d.Path, "requests.jsonl") }
@@ -55,6 +57,9 @@ func (r *step) asked(req Request) {
 	r.state.Requests[req.ID] = struct{}{}
 	if req.Budget != nil {
 		r.budget(*req.Budget)
+	}
+	if req.Verdict != nil {
+		r.verdict(*req.Verdict)
 	}
 }
 

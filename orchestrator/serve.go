@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -98,8 +99,9 @@ func serve(ctx context.Context, o ServeOptions) error {
 	}
 	crew := NewCrew(CrewOptions{
 		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
-		Style: worktree.Style(recipe.Merge.Style),
-		Env:   o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
+		Style:   worktree.Style(recipe.Merge.Style),
+		Prompts: firstPrompts(o.Run, recipe),
+		Env:     o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
 	})
 	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
 	group, ctx := errgroup.WithContext(ctx)
@@ -122,6 +124,17 @@ func serve(ctx context.Context, o ServeOptions) error {
 		err = nil
 	}
 	return errors.Join(err, journal.Close())
+}
+
+// firstPrompts reads the first prompts of a run's agents.
+func firstPrompts(run Run, recipe *recipes.Recipe) func(string) (string, error) {
+	return func(name string) (string, error) {
+		i := slices.IndexFunc(recipe.Agents, func(a recipes.Agent) bool { return a.Name == name })
+		if i < 0 {
+			return "", nil
+		}
+		return recipe.Agents[i].FirstPrompt(run.Root)
+	}
 }
 
 // members tells where each agent works.

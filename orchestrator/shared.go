@@ -32,16 +32,23 @@ func (t Task) Files() []string {
 	return paths
 }
 
-// sharedBusy tells whether a task must wait for another in the shared worktree.
-func (r *step) sharedBusy(task Task) bool {
+// pathsTaken tells whether a task must wait for another that is at work: in the
+// shared worktree if their claims meet or one has none, and where the recipe
+// reserves paths if their claims meet.
+func (r *step) pathsTaken(task Task, a Agent) bool {
+	reserve := r.state.Settings.Flow.Reserve
+	if !a.Shared && !reserve {
+		return false
+	}
 	mine := task.Files()
-	for _, w := range r.state.Work {
-		if !r.state.Agents[w.Agent].Shared || w.Task == task.ID {
+	for _, w := range r.state.Works {
+		if w.Task == task.ID || w.Reads {
 			continue
 		}
 		other, _ := r.state.Task(w.Task)
 		theirs := other.Files()
-		if len(mine) == 0 || len(theirs) == 0 || len(worktree.Meet(mine, theirs)) > 0 {
+		both := a.Shared && r.state.Agents[w.Agent].Shared
+		if both && (len(mine) == 0 || len(theirs) == 0) || (both || reserve) && len(worktree.Meet(mine, theirs)) > 0 {
 			return true
 		}
 	}
@@ -50,12 +57,12 @@ func (r *step) sharedBusy(task Task) bool {
 
 // began notes what the shared worktree held when a task's first turn began.
 func (r *step) began(a Agent) {
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	if !ok || !a.Shared || w.Start != "" || a.Checkpoint == nil || w.Stage != StagePrompting && w.Stage != StageWorking {
 		return
 	}
 	w.Start = a.Checkpoint.Tree
-	r.state.Work[w.Task] = w
+	r.state.Works[w.Agent] = w
 }
 
 // inClaims tells whether a path is one of the claims, or lies in one.

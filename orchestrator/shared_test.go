@@ -27,8 +27,8 @@ func sharedWorld(t *testing.T, tasks ...Task) *world {
 func TestTasksOfASharedWorktreeTakeTurns(t *testing.T) {
 	t.Parallel()
 	w := sharedWorld(t, Task{ID: "a", State: TaskOpen}, Task{ID: "b", State: TaskOpen})
-	if len(w.state.Work) != 1 || w.state.Work["a"].Start != "before" {
-		t.Fatalf("%+v", w.state.Work)
+	if len(w.state.Works) != 1 || w.on("a").Start != "before" {
+		t.Fatalf("%+v", w.state.Works)
 	}
 	w.turn("ada", "a", pty.TurnDone)
 	merge := w.take(t, EffectMerge)
@@ -37,8 +37,8 @@ func TestTasksOfASharedWorktreeTakeTurns(t *testing.T) {
 	}
 	w.do(merge, Result{OK: true})
 	w.drive()
-	if _, ok := w.state.Work["b"]; !ok || len(w.state.Work) != 1 {
-		t.Errorf("%+v", w.state.Work)
+	if _, ok := w.state.workOn("b"); !ok || len(w.state.Works) != 1 {
+		t.Errorf("%+v", w.state.Works)
 	}
 }
 
@@ -51,8 +51,8 @@ func TestClaimsThatDoNotMeetWorkAtOnce(t *testing.T) {
 		{"files: ../out", "files: web"}:                             1,
 	} {
 		w := sharedWorld(t, Task{ID: "a", State: TaskOpen, Body: bodies[0]}, Task{ID: "b", State: TaskOpen, Body: bodies[1]})
-		if len(w.state.Work) != want {
-			t.Errorf("%q: %+v", bodies, w.state.Work)
+		if len(w.state.Works) != want {
+			t.Errorf("%q: %+v", bodies, w.state.Works)
 		}
 	}
 	got := Task{Body: "files: api/ a/b.go,c\nprofiles: no\n"}.Files()

@@ -35,7 +35,7 @@ func (r *step) alive(a *Agent, e pty.Event) {
 	if e.Kind == pty.EventTool {
 		a.Pause.Until = time.Time{} // the turn goes on
 	}
-	if w, ok := r.state.Work[a.Task]; ok && stalled {
+	if w, ok := r.state.Works[a.Name]; ok && stalled {
 		r.tell(Fact{Agent: a.Name, Good: true, Text: a.Name + " goes on"})
 		r.hold(w, "")
 	}
@@ -49,7 +49,7 @@ func (a Agent) marked() bool {
 // silentAt is when an agent's silence becomes too long; zero: never.
 func (r *step) silentAt(a Agent) time.Time {
 	after := r.state.Settings.Stall.After
-	w, ok := r.state.Work[a.Task]
+	w, ok := r.state.Works[a.Name]
 	if after <= 0 || !ok || w.Stage != StageWorking || a.State != pty.AgentWorking ||
 		a.Asks != nil || a.Pause.on() || a.Silence.Stalled {
 		return time.Time{}
@@ -62,7 +62,7 @@ func (r *step) silentAt(a Agent) time.Time {
 
 // silent nudges an agent that has been silent too long, or calls for a person.
 func (r *step) silent(a Agent) {
-	w := r.state.Work[a.Task]
+	w := r.state.Works[a.Name]
 	since := r.now.Sub(a.Silence.Heard).Round(time.Second)
 	if a.Silence.Nudges < r.state.Settings.Stall.Nudges {
 		a.Silence.Nudges++

@@ -51,11 +51,14 @@ const (
 	StagePrompting Stage = "prompting"
 	StageWorking   Stage = "working"
 	StageChecking  Stage = "checking"
+	StageKeeping   Stage = "keeping" // its checked tree is committed
+	StagePassed    Stage = "passed"  // it waits for others, to be judged, or for the next step
 	StageMerging   Stage = "merging"
 	StageMarking   Stage = "marking"
 )
 
-// Work is what the run does about one task.
+// Work is what one agent has to do for a task. An agent has one at a time; a
+// task can have several.
 type Work struct {
 	Task    string
 	Agent   string
@@ -70,6 +73,13 @@ type Work struct {
 	Next    Next   // of a resting task
 	Filed   bool   // its message waits in the inbox of an agent that has ended
 	Held    Held
+
+	Reads   bool     // the agent judges what others made
+	Ask     string   // a reader's prompt
+	Verdict *Verdict // what the reader said with a command in this turn
+	Commit  string   // of the checked tree, from StagePassed on
+	Said    string   // the agent's last words
+	Over    bool     // the agent leaves the task when what is under way has ended
 }
 
 // A Next is what an agent is told when it may go on.
@@ -93,7 +103,11 @@ type Agent struct {
 	Checkpoint *pty.CheckpointInfo
 	Doing      string // its latest tool call, in a line
 	Note       string
-	Given      int // its place in the order in which agents were given tasks
+	After      []string // agents that have to have come before it gets anything to do
+	Came       bool     // it was ready once; an assistant: has ended a turn well
+	First      bool     // the recipe's first prompt is to be sent when those before it have come
+	FirstKey   string   // the effect that sends it, while it is carried out
+	Given      int      // its place in the order in which agents were given tasks
 
 	Restart Restart
 	Silence Silence
@@ -123,6 +137,7 @@ type Settings struct {
 	Branch   string // where checked work is merged to
 	Approval recipes.Approval
 
+	Flow        Flow
 	MaxParallel int               // tasks at work at once; 0: as many as there are agents
 	Stall       Stall             // when a silent agent is nudged
 	Limits      Budget            // of the whole run
@@ -150,9 +165,11 @@ type State struct {
 	Tasks    []Task
 	Rev      int64 // which reading of the board Tasks is
 	Plan     board.Status
-	Approve  string // the effect that approves the plan, while it is carried out
-	Work     map[string]Work
-	Effects  int // how many effects there have been; makes their keys
+	Approve  string            // the effect that approves the plan, while it is carried out
+	Works    map[string]Work   // what agents have to do, by agent
+	Loops    []Task            // mode loop: what is done instead of the board's tasks
+	Courses  map[string]Course // where tasks stand that go through several hands, by task
+	Effects  int               // how many effects there have been; makes their keys
 	Phase    Phase
 	RunCheck RunCheck
 	Radar    Radar
@@ -174,8 +191,8 @@ type RunCheck struct {
 // NewState is the state before the first input.
 func NewState(settings Settings, agents []Agent) State {
 	s := State{
-		Settings: settings, Agents: map[string]Agent{}, Work: map[string]Work{}, Phase: PhaseStarting,
-		Orphans: map[string]string{}, Requests: map[string]struct{}{},
+		Settings: settings, Agents: map[string]Agent{}, Works: map[string]Work{}, Phase: PhaseStarting,
+		Courses: map[string]Course{}, Orphans: map[string]string{}, Requests: map[string]struct{}{},
 	}
 	for _, a := range agents {
 		a.State = pty.AgentStarting
@@ -194,6 +211,27 @@ func (s State) Task(id string) (Task, bool) {
 	return s.Tasks[i], true
 }
 
+// WorkOn returns what agents have to do for a task, in the agents' order, without
+// that of agents that are leaving it.
+func (s State) WorkOn(task string) []Work {
+	var list []Work
+	for _, name := range s.Order {
+		if w, ok := s.Works[name]; ok && w.Task == task && !w.Over {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// workOn is the first of WorkOn.
+func (s State) workOn(task string) (Work, bool) {
+	list := s.WorkOn(task)
+	if len(list) == 0 {
+		return Work{}, false
+	}
+	return list[0], true
+}
+
 // Count returns how many of the tasks that are given out are in a state.
 func (s State) Count(state TaskState) int {
 	n := 0
@@ -208,7 +246,8 @@ func (s State) Count(state TaskState) int {
 // clone copies what a step of the reducer may change.
 func (s State) clone() State {
 	s.Agents = maps.Clone(s.Agents)
-	s.Work = maps.Clone(s.Work)
+	s.Works = maps.Clone(s.Works)
+	s.Courses = maps.Clone(s.Courses)
 	s.Orphans = maps.Clone(s.Orphans)
 	s.Facts = slices.Clip(s.Facts)
 	return s

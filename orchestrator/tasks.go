@@ -1,7 +1,9 @@
 package orchestrator
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"muntin/agent/pty"
@@ -21,38 +23,60 @@ func (r *step) result(key string, res Result) {
 		r.approvedBy(res)
 		return
 	}
-	if key == "" || r.restarted(key, res) || r.wrote(key, res) {
+	if key == "" || r.restarted(key, res) || r.firstSent(key, res) || r.wrote(key, res) {
 		return
 	}
-	for _, w := range r.state.Work {
-		if w.Key != key {
-			continue
+	for _, name := range r.state.Order {
+		if w, ok := r.state.Works[name]; ok && w.Key == key {
+			r.reached(w, res)
 		}
-		switch w.Stage {
-		case StageClaiming:
-			r.claimed(w, res)
-		case StagePreparing:
-			r.prepared(w, res)
-		case StagePrompting:
-			r.prompted(w, res)
-		case StageChecking:
-			r.checked(w, res)
-		case StageMerging:
-			r.merged(w, res)
-		case StageMarking:
-			r.marked(w, res)
-		}
+	}
+}
+
+// reached takes the end of the effect that work waits for.
+func (r *step) reached(w Work, res Result) {
+	if w.Over {
+		r.left(w, res)
 		return
+	}
+	switch w.Stage {
+	case StageClaiming:
+		r.claimed(w, res)
+	case StagePreparing:
+		r.prepared(w, res)
+	case StagePrompting:
+		r.prompted(w, res)
+	case StageChecking:
+		r.checked(w, res)
+	case StageKeeping:
+		r.kept(w, res)
+	case StageMerging:
+		r.merged(w, res)
+	case StageMarking:
+		r.marked(w, res)
+	case StageResting, StageWorking, StagePassed:
 	}
 }
 
 func (r *step) claimed(w Work, res Result) {
 	if !res.OK {
 		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("%s did not get ^%s: %s", w.Agent, w.Task, res.Error)})
+		delete(r.state.Courses, w.Task)
 		r.free(w)
 		return
 	}
-	r.move(w, StagePreparing, r.emit(Effect{Kind: EffectPrepare, Task: w.Task, Agent: w.Agent}))
+	r.prepare(w)
+}
+
+// prepare brings the agent's worktree to what it begins with: what is merged,
+// on top of what it has, or, where several have a hand in tasks, just that or
+// what the step before made.
+func (r *step) prepare(w Work) {
+	e := Effect{Kind: EffectPrepare, Task: w.Task, Agent: w.Agent}
+	if r.state.Settings.Flow.several() {
+		e.Fresh, e.Commit = true, r.course(w.Task).Commit
+	}
+	r.move(w, StagePreparing, r.emit(e))
 }
 
 func (r *step) prepared(w Work, res Result) {
@@ -60,8 +84,28 @@ func (r *step) prepared(w Work, res Result) {
 		r.mark(w, TaskBlocked, "the worktree of "+w.Agent+" could not be brought up to date: "+res.Error)
 		return
 	}
+	if w.Reads {
+		task, _ := r.state.Task(w.Task)
+		w.Ask = readText(task, r.passedOf(w.Task), res.Output)
+	}
+	r.rest(w, pty.KindPrompt, r.prompt(w))
+}
+
+// prompt is what an agent is told to do.
+func (r *step) prompt(w Work) string {
 	task, _ := r.state.Task(w.Task)
-	r.rest(w, pty.KindPrompt, taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared))
+	flow := r.state.Settings.Flow
+	switch {
+	case w.Reads:
+		return w.Ask
+	case flow.Loop != nil:
+		return loopText(*flow.Loop, w.Attempt+1)
+	}
+	text := taskText(task, r.checkOf(task), r.state.Agents[w.Agent].Shared)
+	if len(flow.Steps) > 1 {
+		text += stepText(r.course(w.Task), len(flow.Steps))
+	}
+	return text
 }
 
 // prompted follows a message that was sent for the task. The turn may have
@@ -83,8 +127,8 @@ func (r *step) prompted(w Work, res Result) {
 func (r *step) check(w Work) {
 	task, _ := r.state.Task(w.Task)
 	command := r.checkOf(task)
-	if command == "" {
-		r.merge(w)
+	if command == "" || !r.lastStep(w) {
+		r.passed(w)
 		return
 	}
 	r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("%s says ^%s is done: checking", w.Agent, w.Task)})
@@ -94,12 +138,16 @@ func (r *step) check(w Work) {
 func (r *step) checked(w Work, res Result) {
 	if res.OK {
 		r.tell(Fact{Agent: w.Agent, Good: true, Text: fmt.Sprintf("the check of ^%s passed", w.Task)})
-		r.merge(w)
+		r.passed(w)
 		return
 	}
 	task, _ := r.state.Task(w.Task)
 	why := firstLine(res.Error)
 	r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("the check of ^%s failed: %s", w.Task, why)})
+	if loop := r.state.Settings.Flow.Loop; loop != nil {
+		r.again(w, "the condition does not hold: "+why, roundText(*loop, w.Attempt+2, res))
+		return
+	}
 	r.again(w, "the check failed: "+why, checkText(w.Task, r.checkOf(task), res))
 }
 
@@ -135,8 +183,12 @@ func (r *step) merged(w Work, res Result) {
 // sent back often enough.
 func (r *step) again(w Work, why, text string) {
 	w.Attempt++
-	if w.Attempt >= r.state.Settings.Attempts {
-		r.mark(w, TaskBlocked, fmt.Sprintf("%s (attempt %d of %d)", why, w.Attempt, r.state.Settings.Attempts))
+	most := r.state.Settings.Attempts
+	if loop := r.state.Settings.Flow.Loop; loop != nil {
+		most = loop.Max
+	}
+	if w.Attempt >= most {
+		r.mark(w, TaskBlocked, fmt.Sprintf("%s (attempt %d of %d)", why, w.Attempt, most))
 		return
 	}
 	if r.state.Agents[w.Agent].Restart.Gone {
@@ -146,15 +198,34 @@ func (r *step) again(w Work, why, text string) {
 	r.rest(w, pty.KindFollowUp, text)
 }
 
+// mark ends the work on a task, unless only one of several gives up, and writes
+// on the board what became of it.
 func (r *step) mark(w Work, state TaskState, why string) {
-	w.Filed, w.Next = false, Next{}
-	r.move(w, StageMarking, r.emit(Effect{Kind: EffectMark, Task: w.Task, Agent: w.Agent, State: state, Why: why, Held: w.Held.any()}))
+	if state != TaskDone && r.lose(w, state, why) {
+		return
+	}
+	if lost := r.course(w.Task).Lost; len(lost) > 0 && state != TaskDone {
+		state, why = TaskBlocked, strings.Join(append(slices.Clip(lost), w.Agent+": "+cmp.Or(why, "it has ended")), "; ")
+	}
+	delete(r.state.Courses, w.Task)
+	for _, other := range r.state.WorkOn(w.Task) {
+		if other.Agent != w.Agent {
+			r.drop(other, "has ended")
+		}
+	}
 	switch state {
 	case TaskBlocked, TaskWaiting:
 		r.tell(Fact{Agent: w.Agent, Bad: true, Text: fmt.Sprintf("^%s needs a person: %s", w.Task, why)})
 	case TaskOpen:
 		r.tell(Fact{Agent: w.Agent, Text: fmt.Sprintf("^%s goes back to the board", w.Task)})
 	}
+	if r.state.Settings.Flow.Loop != nil {
+		r.setLoop(w.Task, state, why)
+		r.free(w)
+		return
+	}
+	w.Filed, w.Next = false, Next{}
+	r.move(w, StageMarking, r.emit(Effect{Kind: EffectMark, Task: w.Task, Agent: r.claimant(w), State: state, Why: why, Held: w.Held.any()}))
 }
 
 func (r *step) marked(w Work, res Result) {

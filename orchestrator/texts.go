@@ -29,6 +29,19 @@ func taskText(t Task, check string, shared bool) string {
 	return b.String()
 }
 
+// stepText says which step of a task this is, and what was done before.
+func stepText(c Course, steps int) string {
+	text := fmt.Sprintf("\nThis is step %d of %d of the task: do only what is your part.", c.Step+1, steps)
+	if c.From == "" {
+		return text + "\n"
+	}
+	text += fmt.Sprintf(" Your folder holds what %s made in the step before.", c.From)
+	if said := strings.TrimSpace(c.Said); said != "" {
+		text += fmt.Sprintf(" %s said at the end:\n\n%s", c.From, indent(said))
+	}
+	return text + "\n"
+}
+
 // checkText sends the output of a failed check back.
 func checkText(task, command string, res Result) string {
 	out := strings.TrimRight(tailOf(res.Output, maxCheckOutput), "\n")

@@ -51,11 +51,11 @@ func (r *step) resume(a Agent) {
 	r.tell(Fact{Agent: a.Name, Text: a.Name + " may go on: its provider's time has come"})
 }
 
-// heard are the signs of life of the agents whose silence is measured.
-func (s State) heard() map[string]time.Time {
+// Heard are the signs of life of the agents whose silence is measured.
+func (s State) Heard() map[string]time.Time {
 	heard := map[string]time.Time{}
 	for name, a := range s.Agents {
-		if _, busy := s.Work[a.Task]; busy && !a.Silence.Heard.IsZero() {
+		if _, busy := s.Works[a.Name]; busy && !a.Silence.Heard.IsZero() {
 			heard[name] = a.Silence.Heard
 		}
 	}

@@ -268,7 +268,7 @@ func (u *bringUp) prompts(context.Context) error {
 		if err != nil {
 			return err
 		}
-		if text == "" {
+		if text == "" || promptedLater(a) {
 			continue
 		}
 		now := u.Now()

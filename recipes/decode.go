@@ -134,6 +134,8 @@ func (d *decoder) value(v reflect.Value, n *tree.Node, s spot) {
 		}
 	case s.typ.Kind() == reflect.Float64:
 		d.float(v, n, s)
+	case s.typ.Kind() == reflect.Bool:
+		d.boolean(v, n, s)
 	case s.is == "size":
 		d.size(v, n, s)
 	default:
@@ -238,6 +240,17 @@ func (d *decoder) splitHint(n *tree.Node, s spot) {
 		return
 	}
 	d.Add(n.At, "%s: want a list of words: write [%s]", s.path, strings.Join(words, ", "))
+}
+
+func (d *decoder) boolean(v reflect.Value, n *tree.Node, s spot) {
+	n, ok := d.typed(n, s)
+	switch {
+	case !ok:
+	case n.Kind != tree.Bool:
+		d.Add(n.At, "%s: want true or false, got %s", s.path, n.Describe())
+	default:
+		v.SetBool(n.Bool)
+	}
 }
 
 func (d *decoder) integer(v reflect.Value, n *tree.Node, s spot) {

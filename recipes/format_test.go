@@ -23,6 +23,7 @@ model: openai/gpt-5
 mode: review
 review: {role: reader, rounds: 3}
 max_parallel: 4
+reserve: true
 roles:
   builder:
     thinking: high

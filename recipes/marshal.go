@@ -140,6 +140,8 @@ func (f field) print(v reflect.Value) string {
 		return formatSize(v.Int())
 	case v.Kind() == reflect.Float64:
 		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case v.Kind() == reflect.Bool:
+		return strconv.FormatBool(v.Bool())
 	case v.CanInt():
 		return strconv.FormatInt(v.Int(), 10)
 	case f.raw:

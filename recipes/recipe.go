@@ -165,6 +165,7 @@ type Recipe struct {
 	Loop    *Loop   `key:"loop" doc:"for mode loop"`     // set in this mode
 
 	MaxParallel  int           `key:"max_parallel" range:"0 200" doc:"tasks at work at once; 0: as many as there are workers"`
+	Reserve      bool          `key:"reserve" doc:"tasks whose \"files:\" lines meet are not at work at once"`
 	Roles        []Agent       `key:"roles" keyed:"" without:"name count role" doc:"values that the agents of a role share; what an agent says itself goes first"`
 	Agents       []Agent       `key:"agents" doc:"the agents"`
 	Limits       Limits        `key:"limits" doc:"limits of the whole run"`
@@ -297,7 +298,7 @@ type Agent struct {
 	Env        []string  `key:"env" is:"variable" doc:"names of variables to pass on, never values"`
 	Dir        string    `key:"dir" is:"path" vars:"agent" doc:"the folder it starts in, inside its worktree"`
 	Approval   string    `key:"approval" is:"word" doc:"what it asks a person for, in the words of its adapter: ask, edits, all"`
-	DependsOn  []string  `key:"depends_on" is:"name:agent" doc:"agents that must be ready (in mode pipeline: done) before it starts"`
+	DependsOn  []string  `key:"depends_on" is:"name:agent" doc:"agents that must be ready, or for assistants have done a turn, before it gets anything to do; in mode pipeline also the order of the steps"`
 	Ready      *Ready    `key:"ready" doc:"how to tell that it is ready"`
 	Restart    Restart   `key:"restart" oneof:"on-failure never always" doc:"whether it is started again when its program ends (on-failure)"`
 	Restarts   int       `key:"restarts" range:"1 100" doc:"how often (3)"`

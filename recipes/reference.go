@@ -102,6 +102,8 @@ func (f field) one() string {
 		return "`" + strings.Join(f.oneof, "`, `") + "`"
 	case f.typ.Kind() == reflect.Float64:
 		return "number"
+	case f.typ.Kind() == reflect.Bool:
+		return "`true` or `false`"
 	case f.ranged:
 		return fmt.Sprintf("%d to %d", f.min, f.max)
 	case f.typ.Kind() == reflect.Int:

@@ -108,6 +108,9 @@ func (f field) scalarSchema() map[string]any {
 		return map[string]any{"anyOf": []any{map[string]any{"enum": f.oneof}, map[string]any{"type": "string", "pattern": parameter}}}
 	}
 	number := map[string]any{"type": "integer"}
+	if kind == reflect.Bool {
+		number = map[string]any{"type": "boolean"}
+	}
 	if kind == reflect.Float64 {
 		number = map[string]any{"type": "number", "minimum": 0}
 	}

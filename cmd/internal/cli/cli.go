@@ -25,6 +25,7 @@ import (
 	"muntin/cmd/internal/cli/doctor"
 	"muntin/cmd/internal/cli/extension"
 	"muntin/cmd/internal/cli/hook"
+	"muntin/cmd/internal/cli/judge"
 	"muntin/cmd/internal/cli/mcp"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
@@ -34,6 +35,7 @@ import (
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
 	"muntin/cmd/internal/cli/settings"
+	"muntin/cmd/internal/cli/simulate"
 	"muntin/cmd/internal/cli/todo"
 	"muntin/cmd/internal/cli/trust"
 	"muntin/cmd/internal/cli/work"
@@ -158,6 +160,7 @@ func commands() []command {
 		{"clean", "run", work.NewClean},
 		{"resume", "run", run.NewResume},
 		{"budget", "run", run.NewBudget},
+		{"simulate", "run", simulate.NewCmd},
 		{"recipe", "run", recipe.NewCmd},
 		{"send", "agent", message.NewSend},
 		{"msg", "agent", message.NewMsg},
@@ -173,6 +176,8 @@ func commands() []command {
 		{"package", "agent", pack.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
+		{"choose", "files", judge.NewChoose},
+		{"review", "files", judge.NewReview},
 		{"diff", "files", work.NewDiff},
 		{"overlap", "files", work.NewOverlap},
 		{"checkpoint", "files", checkpoint.NewCmd},

@@ -103,7 +103,8 @@ func taskView(st orchestrator.State, t orchestrator.Task) dash.Task {
 			task.After = append(task.After, id)
 		}
 	}
-	if w, ok := st.Work[t.ID]; ok {
+	if work := st.WorkOn(t.ID); len(work) > 0 {
+		w := work[0]
 		task.Agent, task.Attempt = w.Agent, w.Attempt+1
 		if w.Stage != orchestrator.StageWorking && w.Stage != orchestrator.StageMarking {
 			task.Note = string(w.Stage)
