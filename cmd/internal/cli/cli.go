@@ -24,6 +24,7 @@ import (
 	"muntin/cmd/internal/cli/demo"
 	"muntin/cmd/internal/cli/doctor"
 	"muntin/cmd/internal/cli/hook"
+	"muntin/cmd/internal/cli/know"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
 	"muntin/cmd/internal/cli/pack"
@@ -150,6 +151,8 @@ func commands() []command {
 		{"up", "run", run.NewUp},
 		{"run", "run", run.NewRun},
 		{"ls", "run", run.NewLs},
+		{"events", "run", know.NewEvents},
+		{"wait", "run", know.NewWait},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
 		{"merge", "run", work.NewMerge},
