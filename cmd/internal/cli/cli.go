@@ -156,6 +156,7 @@ func commands() []command {
 		{"top", "run", know.NewTop},
 		{"why", "agent", know.NewWhy},
 		{"cost", "run", know.NewCost},
+		{"timeline", "run", know.NewTimeline},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
 		{"merge", "run", work.NewMerge},
