@@ -30,6 +30,7 @@ import (
 	"muntin/cmd/internal/cli/pack"
 	"muntin/cmd/internal/cli/plan"
 	"muntin/cmd/internal/cli/recipe"
+	"muntin/cmd/internal/cli/recording"
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
 	"muntin/cmd/internal/cli/settings"
@@ -157,6 +158,9 @@ func commands() []command {
 		{"why", "agent", know.NewWhy},
 		{"cost", "run", know.NewCost},
 		{"timeline", "run", know.NewTimeline},
+		{"replay", "agent", recording.NewReplay},
+		{"export", "run", recording.NewExport},
+		{"grep", "run", recording.NewGrep},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
 		{"merge", "run", work.NewMerge},
