@@ -244,10 +244,35 @@ func (c chart) draw(t history.Timeline) string {
 		}
 		fmt.Fprintf(&b, "%s%s\n%s%s\n", c.theme.Strong.Render(pad(l.Name)), spans.text(c), pad(""), marks.text(c))
 	}
+	fmt.Fprintf(&b, "\n%s\n", c.style("dim", c.legend()))
+	return b.String()
+}
+
+// legend says what the glyphs are, in lines that fit.
+func (c chart) legend() string {
 	g := c.glyphs
-	fmt.Fprintf(&b, "\n%s\n", c.style("dim", fmt.Sprintf(
-		"%c turn  %c waits  %c prompt  %c checkpoint  %c passed  %c failed  %c merged  %c restart  %c rollback  %c ended  %c limit  %c person  %c edit",
-		g.turn, g.waiting, g.prompt, g.saved, g.passed, g.failed, g.merged, g.restart, g.rollback, g.ended, g.limit, g.person, g.dot)))
+	var b strings.Builder
+	x := 0
+	for _, item := range []struct {
+		glyph rune
+		what  string
+	}{
+		{g.turn, "turn"}, {g.waiting, "waits"}, {g.prompt, "prompt"}, {g.saved, "checkpoint"}, {g.passed, "passed"}, {g.failed, "failed"}, {g.merged, "merged"},
+		{g.restart, "restart"}, {g.rollback, "rollback"}, {g.ended, "ended"}, {g.limit, "limit"}, {g.person, "person"}, {g.dot, "edit"},
+	} {
+		text := string(item.glyph) + " " + item.what
+		switch n := term.Width(text); {
+		case x == 0:
+			x = n
+		case x+2+n > c.width:
+			b.WriteByte('\n')
+			x = n
+		default:
+			b.WriteString("  ")
+			x += 2 + n
+		}
+		b.WriteString(text)
+	}
 	return b.String()
 }
 

@@ -62,7 +62,7 @@ func logs(ctx context.Context, o LogsOptions) error {
 		return err
 	}
 	if o.Screen {
-		return screen(dir, o.App.Streams.Out)
+		return screen(dir, o.App.Streams.Raw())
 	}
 	p := &printer{o: o, theme: o.App.Theme, out: o.App.Streams.Out}
 	next, err := p.history(dir)

@@ -95,7 +95,7 @@ func export(ctx context.Context, o ExportOptions) error {
 		return exportJSONL(ctx, w, run, o.Agent)
 	}
 	if o.Output == "" {
-		out := bufio.NewWriter(o.App.Streams.Out)
+		out := bufio.NewWriter(o.App.Streams.Raw())
 		return errors.Join(write(out), out.Flush())
 	}
 	return toFile(o.Output, write)

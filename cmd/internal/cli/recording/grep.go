@@ -121,6 +121,10 @@ func grep(ctx context.Context, o GrepOptions) error {
 	return err
 }
 
+// ahead is how long before its turn's begin is noted a prompt may stand in a
+// conversation, whose times are of another process.
+const ahead = 50 * time.Millisecond
+
 type turnStart struct {
 	at   time.Time
 	turn int
@@ -145,6 +149,7 @@ type searcher struct {
 	found  *int
 
 	source string
+	slack  time.Duration // see ahead
 	turn   int
 	told   map[string]bool // lines of this turn
 	before []string
@@ -215,6 +220,7 @@ func (s *searcher) transcript(path string) error {
 		if text, ok := v["timestamp"].(string); ok {
 			at, _ = time.Parse(time.RFC3339, text)
 		}
+		s.slack = ahead
 		return errors.Join(eachText(v, func(text string) error {
 			for line := range strings.Lines(text) {
 				if err := s.line(at, strings.TrimRight(line, "\r\n")); err != nil {
@@ -257,7 +263,7 @@ func eachText(v any, fn func(string) error) error {
 func (s *searcher) line(at time.Time, line string) error {
 	turn := 0
 	for _, t := range s.starts {
-		if !t.at.After(at) {
+		if !t.at.After(at.Add(s.slack)) {
 			turn = t.turn
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sort"
 	"time"
 
 	"muntin/cmd/internal/cli/know"
@@ -96,6 +98,10 @@ func play(ctx context.Context, o ReplayOptions, run orchestrator.Run, names []st
 	if len(p.tracks) == 0 {
 		return fmt.Errorf("replaying run %s: %w", run.Name, cast.ErrNothing)
 	}
+	p.events = slices.DeleteFunc(p.events, func(e history.Event) bool { return e.Agent != "" && !p.shows(e.Agent) })
+	if n := len(p.events); n > 0 && p.events[n-1].Time.After(p.end) {
+		p.end = p.events[n-1].Time
+	}
 	p.now = p.begin
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -141,12 +147,16 @@ func (p *player) loop(ctx context.Context) error {
 	}
 }
 
-// upcoming is when the next thing is printed.
+// upcoming is when the next thing is printed, or happens.
 func (p *player) upcoming() (next time.Time, ok bool) {
 	for _, t := range p.tracks {
 		if t.next < len(t.events) && (!ok || t.events[t.next].Time.Before(next)) {
 			next, ok = t.events[t.next].Time, true
 		}
+	}
+	i := sort.Search(len(p.events), func(i int) bool { return p.events[i].Time.After(p.now) })
+	if i < len(p.events) && (!ok || p.events[i].Time.Before(next)) {
+		next, ok = p.events[i].Time, true
 	}
 	return next, ok
 }
@@ -213,7 +223,7 @@ func (p *player) seek(to time.Time) {
 func (p *player) turn(forward bool) time.Time {
 	last := p.begin
 	for _, e := range p.events {
-		if e.Kind != history.KindTurn || e.What != "started" || !p.shows(e.Agent) {
+		if e.Kind != history.KindTurn || e.What != "started" {
 			continue
 		}
 		if e.Time.After(p.now) {
@@ -291,7 +301,7 @@ func (t *track) lines(room int) []string {
 // latest is the last event of the agents that are shown.
 func (p *player) latest() string {
 	for i := len(p.events) - 1; i >= 0; i-- {
-		if e := p.events[i]; !e.Time.After(p.now) && (p.shows(e.Agent) || e.Agent == "") {
+		if e := p.events[i]; !e.Time.After(p.now) {
 			return know.Line(p.o.App.Theme, e)
 		}
 	}

@@ -131,7 +131,7 @@ func raw(ctx context.Context, o ReplayOptions, path string) error {
 		if e.Code != cast.Output {
 			return ctx.Err()
 		}
-		_, err := io.WriteString(o.App.Streams.Out, e.Data)
+		_, err := io.WriteString(o.App.Streams.Raw(), e.Data)
 		return err
 	})
 }
