@@ -48,7 +48,9 @@ func load(t testing.TB, run orchestrator.Run, from Cursor) []Event {
 	return events
 }
 
-func key(e Event) string { return fmt.Sprint(e.Source, " ", e.Seq, " ", e.Kind, " ", e.What, " ", e.Task) }
+func key(e Event) string {
+	return fmt.Sprint(e.Source, " ", e.Seq, " ", e.Kind, " ", e.What, " ", e.Task)
+}
 
 func keys(list []Event) (out []string) {
 	for _, e := range list {

@@ -136,24 +136,7 @@ func constant(k kind, v value) field {
 func (p *parser) operand(left field, t token) (field, error) {
 	switch t.kind {
 	case tokText, tokWord:
-		if t.kind == tokWord {
-			if f, err := p.field(t); err == nil && f.kind == left.kind && f.kind == kindNumber {
-				if f.many {
-					return f, p.fail(t, "any and all stand on the left side")
-				}
-				return f, nil // done == tasks
-			}
-		}
-		if left.kind == kindBool && (t.text == "true" || t.text == "false") {
-			return constant(kindBool, value{yes: t.text == "true"}), nil
-		}
-		if left.kind != kindWord {
-			return field{}, p.fail(t, "%q is a word, and is compared with %s", t.text, left.kind)
-		}
-		if left.words != nil && !slices.Contains(left.words, t.text) {
-			return field{}, p.fail(t, "it is never %q: it is one of %s", t.text, strings.Join(left.words, ", "))
-		}
-		return constant(kindWord, value{word: t.text}), nil
+		return p.word(left, t)
 	case tokNumber:
 		n, err := strconv.ParseInt(t.text, 10, 64)
 		if err != nil || left.kind != kindNumber && !(left.kind == kindDuration && n == 0) {
@@ -173,6 +156,29 @@ func (p *parser) operand(left field, t token) (field, error) {
 	case tokEnd, tokOp:
 	}
 	return field{}, p.fail(t, "want a value to compare with here")
+}
+
+// word is a word on the right side: a value of left, or another number's name.
+func (p *parser) word(left field, t token) (field, error) {
+	if t.kind == tokWord && left.kind == kindNumber {
+		f, err := p.field(t)
+		if err == nil && f.kind == kindNumber && f.many {
+			return f, p.fail(t, "any and all stand on the left side")
+		}
+		if err == nil && f.kind == kindNumber {
+			return f, nil // done == tasks
+		}
+	}
+	if left.kind == kindBool && (t.text == "true" || t.text == "false") {
+		return constant(kindBool, value{yes: t.text == "true"}), nil
+	}
+	if left.kind != kindWord {
+		return field{}, p.fail(t, "%q is a word, and is compared with %s", t.text, left.kind)
+	}
+	if left.words != nil && !slices.Contains(left.words, t.text) {
+		return field{}, p.fail(t, "it is never %q: it is one of %s", t.text, strings.Join(left.words, ", "))
+	}
+	return constant(kindWord, value{word: t.text}), nil
 }
 
 // counts are the numbers of the run, by name.

@@ -11,7 +11,7 @@ import (
 	"muntin/orchestrator/history"
 )
 
-var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant
+var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func view() history.View {
 	st := orchestrator.NewState(orchestrator.Settings{}, []orchestrator.Agent{{Name: "ada"}, {Name: "grace"}, {Name: "all"}})

@@ -9,7 +9,6 @@ import (
 
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/term"
-	"muntin/orchestrator"
 )
 
 // NewEvidence makes `muntin evidence`.
@@ -29,7 +28,19 @@ func NewEvidence(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return evidenceOf(ctx, a, run, strings.TrimPrefix(args[0], "^"), asJSON)
+			s, err := storyOf(ctx, a, run)
+			if err != nil {
+				return err
+			}
+			t, err := s.task(strings.TrimPrefix(args[0], "^"))
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return a.PrintJSON(t)
+			}
+			_, err = fmt.Fprint(a.Streams.Out, t.markdown(s))
+			return err
 		}),
 	}
 	cmd.Flags().StringVar(&name, "run", "", "the run (default: the living one)")
@@ -37,26 +48,16 @@ func NewEvidence(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func evidenceOf(ctx context.Context, a *app.App, run orchestrator.Run, task string, asJSON bool) error {
-	s, err := storyOf(ctx, a, run)
-	if err != nil {
-		return err
-	}
-	for _, t := range s.Tasks {
-		if t.ID != task {
-			continue
-		}
-		if asJSON {
-			return a.PrintJSON(t)
-		}
-		_, err := fmt.Fprint(a.Streams.Out, t.markdown(s))
-		return err
-	}
+// task finds what was done for a task.
+func (s story) task(id string) (taskStory, error) {
 	var ids []string
 	for _, t := range s.Tasks {
+		if t.ID == id {
+			return t, nil
+		}
 		ids = append(ids, "^"+cell(t.ID))
 	}
-	return app.Hint(app.Usage("run %s has no task ^%s", run.Name, cell(task)), "its tasks are %s", strings.Join(ids, ", "))
+	return taskStory{}, app.Hint(app.Usage("run %s has no task ^%s", s.Run, cell(id)), "its tasks are %s", strings.Join(ids, ", "))
 }
 
 func (t taskStory) markdown(s story) string {
