@@ -2,17 +2,13 @@ package pty
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"unicode/utf8"
 
-	"muntin/internal/durable"
+	"muntin/internal/cast"
 )
 
 const (
@@ -118,28 +114,21 @@ func (r *recorder) kept(from int64, fn func(at int64, data string) error) error 
 	}
 	files := r.files
 	r.mu.Unlock()
-	for _, path := range []string{aside(r.path), r.path} {
-		at := int64(-1)
-		err := readCast(path, func(ev castEvent) error {
-			switch ev.kind {
-			case castBegin:
-				if at = ev.offset; at > from && r.rotated(files) {
-					return errGone // what is between is in the other file by now
-				}
-			case castOutput:
-				end := at + int64(len(ev.data))
-				if end <= from {
-					at = end
-					return nil
-				}
-				data := ev.data[max(from-at, 0):]
+	for _, path := range []string{cast.Aside(r.path), r.path} {
+		err := cast.ReadFile(path, func(ev cast.Event) error {
+			switch end := ev.Offset + int64(len(ev.Data)); {
+			case ev.Code == cast.Begin && ev.Offset > from && r.rotated(files):
+				return errGone // what is between is in the other file by now
+			case ev.Code != cast.Output || end <= from:
+				return nil
+			default:
+				data := ev.Data[max(from-ev.Offset, 0):]
 				if err := fn(end-int64(len(data)), data); err != nil {
 					return err
 				}
-				from, at = end, end
-			case castOther:
+				from = end
+				return nil
 			}
-			return nil
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -159,54 +148,6 @@ func (r *recorder) oldest() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recent.total - int64(len(r.recent.buf))
-}
-
-// aside is where a full recording is put.
-func aside(path string) string {
-	ext := filepath.Ext(path)
-	return strings.TrimSuffix(path, ext) + ".1" + ext
-}
-
-type castKind int
-
-const (
-	castOther castKind = iota
-	castBegin
-	castOutput
-)
-
-// A castEvent is a line of a recording.
-type castEvent struct {
-	kind   castKind
-	offset int64  // of the first output behind a header
-	data   string // of output
-}
-
-// readCast calls fn for each line of a recording. A line that is torn or no
-// part of one is left out.
-func readCast(path string, fn func(castEvent) error) error {
-	if _, err := os.Stat(path); err != nil {
-		return err
-	}
-	_, err := durable.Lines(path, 0, func(line []byte, _ int64) error {
-		if bytes.HasPrefix(line, []byte("{")) {
-			var head castHeader
-			if json.Unmarshal(line, &head) != nil {
-				return nil
-			}
-			return fn(castEvent{kind: castBegin, offset: head.Offset})
-		}
-		var parts []json.RawMessage
-		if json.Unmarshal(line, &parts) != nil || len(parts) != 3 || string(parts[1]) != `"o"` {
-			return fn(castEvent{})
-		}
-		var data string
-		if json.Unmarshal(parts[2], &data) != nil {
-			return nil
-		}
-		return fn(castEvent{kind: castOutput, data: data})
-	})
-	return err
 }
 
 // validText replaces each byte of b that is not UTF-8 by U+FFFD.

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"muntin/internal/cast"
 )
 
 const (
@@ -46,20 +48,6 @@ type recorder struct {
 	recent recent // of what is recorded
 }
 
-type castHeader struct {
-	Version   int               `json:"version"`
-	Term      castTerm          `json:"term"`
-	Timestamp int64             `json:"timestamp"`
-	Title     string            `json:"title,omitempty"`
-	Env       map[string]string `json:"env,omitempty"`
-	Offset    int64             `json:"muntin_offset,omitempty"` // of the file's first output
-}
-
-type castTerm struct {
-	Cols int `json:"cols"`
-	Rows int `json:"rows"`
-}
-
 // openRecorder goes on with the recording at path or begins it. At limit bytes
 // (0: 64 MiB) the file becomes screen.1.cast and a new one is begun. The
 // secrets are left out of it, wherever the output holds them as they are.
@@ -79,13 +67,10 @@ func openRecorder(path string, limit int64, secrets []string) (*recorder, error)
 		return nil, fmt.Errorf("opening the recording %s: %w", path, err)
 	}
 	r.use(f)
-	err = readCast(path, func(ev castEvent) error {
-		switch ev.kind {
-		case castBegin:
-			r.recent.total = ev.offset
-		case castOutput:
-			r.recent.total += int64(len(ev.data))
-		case castOther:
+	err = cast.ReadFile(path, func(ev cast.Event) error {
+		r.recent.total, r.last = ev.Offset, ev.Time
+		if ev.Code == cast.Output {
+			r.recent.total += int64(len(ev.Data))
 		}
 		return nil
 	})
@@ -138,7 +123,9 @@ func (r *recorder) resize(cols, rows int) {
 		return
 	}
 	if first {
-		r.event("m", []byte("started again"))
+		// The interval before it is that of the pause, so that other players
+		// keep the time too, and the label has it to the nanosecond.
+		r.event("m", []byte(cast.Again+time.Now().UTC().Format(time.RFC3339Nano)))
 	}
 	r.event("r", []byte(strconv.Itoa(cols)+"x"+strconv.Itoa(rows)))
 }
@@ -195,8 +182,9 @@ func (r *recorder) pause() {
 }
 
 func (r *recorder) header() {
-	line, err := json.Marshal(castHeader{
-		Version: 3, Term: castTerm{r.cols, r.rows}, Timestamp: time.Now().Unix(), Offset: r.recent.total,
+	begin := r.last.UTC()
+	line, err := json.Marshal(cast.Header{
+		Version: 3, Term: cast.Term{Cols: r.cols, Rows: r.rows}, Timestamp: begin.Unix(), Offset: r.recent.total, Time: &begin,
 	})
 	if err != nil {
 		r.err = err
@@ -208,14 +196,14 @@ func (r *recorder) header() {
 // event writes one event with the time since the one before.
 func (r *recorder) event(code string, data []byte) {
 	now := time.Now()
-	line := strconv.AppendFloat(append(r.buf[:0], '['), now.Sub(r.last).Seconds(), 'f', 6, 64)
-	r.last = now
+	line := strconv.AppendFloat(append(r.buf[:0], '['), max(now.Sub(r.last), 0).Seconds(), 'f', 6, 64)
 	line = append(line, `, "`...)
 	line = append(line, code...)
 	line = append(line, `", `...)
 	line = appendJSON(line, data)
 	r.buf = append(line, "]\n"...)
-	r.line(r.buf)
+	r.line(r.buf) // it may begin a file, whose time is that of the event before
+	r.last = now
 	if !r.armed {
 		r.armed = true
 		r.flush.Reset(recordPause)
@@ -238,7 +226,7 @@ func (r *recorder) line(line []byte) {
 
 // rotate sets the full file aside and begins a new one.
 func (r *recorder) rotate() {
-	if r.err = errors.Join(r.w.Flush(), r.file.Close(), os.Rename(r.path, aside(r.path))); r.err != nil {
+	if r.err = errors.Join(r.w.Flush(), r.file.Close(), os.Rename(r.path, cast.Aside(r.path))); r.err != nil {
 		return
 	}
 	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o600)

@@ -2,14 +2,11 @@ package pty
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/charmbracelet/x/vt"
+	"muntin/internal/cast"
 )
 
 const (
@@ -26,43 +23,34 @@ const (
 // to date, would cost more than all else that a supervisor does.
 type screenModel struct {
 	mu      sync.Mutex // guards all below
-	emu     *vt.Emulator
-	drained chan struct{} // closed when the emulator's answers are read no more
-	from    int64         // offset of the first output that the emulator took
-	at      int64         // and behind the last
+	emu     *cast.Emulator
+	from    int64 // offset of the first output that the emulator took
+	at      int64 // and behind the last
 	partial bool
 	idle    *time.Timer
 	ended   bool
 }
 
 // show gives the present screen.
-func (m *screenModel) show(rec *recorder, style bool) (sc Screen, err error) {
+func (m *screenModel) show(rec *recorder, style bool) (Screen, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
 		return Screen{}, errEnding
 	}
-	defer func() { // hostile output must cost no more than its own picture
-		if p := recover(); p != nil {
-			m.drop()
-			sc, err = Screen{}, fmt.Errorf("drawing the screen: %v", p)
-		}
-	}()
 	view := rec.view()
 	m.fit(view)
 	if err := m.feed(rec, view.end); err != nil {
 		m.drop()
-		return Screen{}, fmt.Errorf("drawing the screen: %w", err)
+		return Screen{}, err
 	}
 	if m.idle == nil {
 		m.idle = time.AfterFunc(screenIdle, m.giveUp)
 	}
 	m.idle.Reset(screenIdle)
-	pos := m.emu.CursorPosition()
-	return Screen{
-		Cols: view.cols, Rows: view.rows, Lines: m.lines(style), Col: pos.X, Row: pos.Y,
-		Hidden: m.emu.CursorHidden(), Partial: m.partial, Offset: m.at,
-	}, nil
+	sc := Screen{Cols: view.cols, Rows: view.rows, Lines: m.emu.Lines(style), Partial: m.partial, Offset: m.at}
+	sc.Col, sc.Row, sc.Hidden = m.emu.Cursor()
+	return sc, nil
 }
 
 // fit makes an emulator that can go on to the end of the view.
@@ -72,23 +60,13 @@ func (m *screenModel) fit(v view) {
 		m.drop()
 	}
 	if m.emu != nil {
-		if m.emu.Width() != v.cols || m.emu.Height() != v.rows {
-			m.emu.Resize(v.cols, v.rows)
-		}
+		m.emu.Resize(v.cols, v.rows)
 		return
 	}
-	m.emu = vt.NewEmulator(v.cols, v.rows)
-	m.emu.SetScrollbackSize(1)
+	m.emu = cast.NewEmulator(v.cols, v.rows)
 	m.from, m.at, m.partial = start, start, start > v.fresh
-	// It answers the program's queries, and waits for the answers to be read.
-	emu, drained := m.emu, make(chan struct{})
-	m.drained = drained
-	go func() {
-		defer close(drained)
-		_, _ = io.Copy(io.Discard, emu)
-	}()
 	if v.alternate && start > 0 {
-		_, _ = emu.WriteString("\x1b[?1049h")
+		_ = m.emu.Write("\x1b[?1049h")
 	}
 }
 
@@ -96,8 +74,7 @@ func (m *screenModel) feed(rec *recorder, end int64) error {
 	take := func(at int64, data string) error {
 		m.partial = m.partial || at > m.at
 		m.at = at + int64(len(data))
-		_, err := m.emu.WriteString(data)
-		return err
+		return m.emu.Write(data)
 	}
 	for m.at < end {
 		data, _, err := rec.since(m.at)
@@ -123,31 +100,6 @@ func (m *screenModel) feed(rec *recorder, end int64) error {
 	return nil
 }
 
-func (m *screenModel) lines(style bool) []string {
-	if style {
-		lines := strings.Split(m.emu.Render(), "\n")
-		for i, line := range lines {
-			lines[i] = strings.TrimRight(line, " \r")
-		}
-		return lines
-	}
-	lines := make([]string, m.emu.Height())
-	for y := range lines {
-		var b strings.Builder
-		for x := 0; x < m.emu.Width(); x++ {
-			switch c := m.emu.CellAt(x, y); {
-			case c == nil || c.Width > 0 && c.Content == "":
-				b.WriteByte(' ')
-			case c.Width > 0:
-				b.WriteString(c.Content)
-				x += c.Width - 1
-			}
-		}
-		lines[y] = strings.TrimRight(b.String(), " ")
-	}
-	return lines
-}
-
 func (m *screenModel) giveUp() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,11 +112,7 @@ func (m *screenModel) drop() {
 	if m.emu == nil {
 		return
 	}
-	// The emulator's own Close writes what its Read reads, unguarded.
-	if pipe, ok := m.emu.InputPipe().(io.Closer); ok {
-		_ = pipe.Close()
-		<-m.drained
-	}
+	m.emu.Close()
 	m.emu = nil
 }
 

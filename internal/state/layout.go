@@ -125,6 +125,9 @@ type RunDir struct {
 	repo    RepoDir
 }
 
+// Repo is the folder of the repository whose run it is.
+func (d RunDir) Repo() RepoDir { return d.repo }
+
 // Manifest is the resolved recipe that was started.
 func (d RunDir) Manifest() string { return filepath.Join(d.Path, "run.yaml") }
 

@@ -70,6 +70,14 @@ func (s Streams) Through(w io.Writer) Streams {
 	return s
 }
 
+// Raw is Out without anything between: for bytes that must come out as they are.
+func (s Streams) Raw() io.Writer {
+	if out, ok := s.Out.(*colorprofile.Writer); ok {
+		return out.Forward
+	}
+	return s.Out
+}
+
 // Plain makes streams without a terminal from any reader and writers, for
 // tests and pipes.
 func Plain(in io.Reader, out, err io.Writer) Streams {

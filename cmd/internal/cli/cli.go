@@ -26,12 +26,14 @@ import (
 	"muntin/cmd/internal/cli/extension"
 	"muntin/cmd/internal/cli/hook"
 	"muntin/cmd/internal/cli/judge"
+	"muntin/cmd/internal/cli/know"
 	"muntin/cmd/internal/cli/mcp"
 	"muntin/cmd/internal/cli/message"
 	"muntin/cmd/internal/cli/models"
 	"muntin/cmd/internal/cli/pack"
 	"muntin/cmd/internal/cli/plan"
 	"muntin/cmd/internal/cli/recipe"
+	"muntin/cmd/internal/cli/recording"
 	"muntin/cmd/internal/cli/run"
 	"muntin/cmd/internal/cli/session"
 	"muntin/cmd/internal/cli/settings"
@@ -154,6 +156,15 @@ func commands() []command {
 		{"up", "run", run.NewUp},
 		{"run", "run", run.NewRun},
 		{"ls", "run", run.NewLs},
+		{"top", "run", know.NewTop},
+		{"events", "run", know.NewEvents},
+		{"wait", "run", know.NewWait},
+		{"timeline", "run", know.NewTimeline},
+		{"grep", "run", recording.NewGrep},
+		{"cost", "run", know.NewCost},
+		{"report", "run", know.NewReport},
+		{"evidence", "run", know.NewEvidence},
+		{"export", "run", recording.NewExport},
 		{"attach", "run", run.NewAttach},
 		{"down", "run", run.NewDown},
 		{"merge", "run", work.NewMerge},
@@ -162,6 +173,8 @@ func commands() []command {
 		{"budget", "run", run.NewBudget},
 		{"simulate", "run", simulate.NewCmd},
 		{"recipe", "run", recipe.NewCmd},
+		{"why", "agent", know.NewWhy},
+		{"replay", "agent", recording.NewReplay},
 		{"send", "agent", message.NewSend},
 		{"msg", "agent", message.NewMsg},
 		{"logs", "agent", message.NewLogs},
@@ -176,6 +189,7 @@ func commands() []command {
 		{"package", "agent", pack.NewCmd},
 		{"todo", "files", todo.NewCmd},
 		{"plan", "files", plan.NewCmd},
+		{"bisect", "files", know.NewBisect},
 		{"choose", "files", judge.NewChoose},
 		{"review", "files", judge.NewReview},
 		{"diff", "files", work.NewDiff},

@@ -12,6 +12,7 @@ import (
 
 	"muntin/agent/pty"
 	"muntin/cmd/internal/cli/app"
+	"muntin/internal/cast"
 	"muntin/internal/durable"
 	"muntin/internal/state"
 	"muntin/internal/term"
@@ -61,7 +62,7 @@ func logs(ctx context.Context, o LogsOptions) error {
 		return err
 	}
 	if o.Screen {
-		return screen(dir, o.App.Streams.Out)
+		return screen(dir, o.App.Streams.Raw())
 	}
 	p := &printer{o: o, theme: o.App.Theme, out: o.App.Streams.Out}
 	next, err := p.history(dir)
@@ -240,17 +241,11 @@ func files(n int) string {
 
 // screen prints what the recording holds, byte for byte as the pane got it.
 func screen(dir state.AgentDir, out io.Writer) error {
-	_, err := durable.Lines(dir.Screen(), 0, func(line []byte, _ int64) error {
-		var event []json.RawMessage
-		if json.Unmarshal(line, &event) != nil || len(event) != 3 || string(event[1]) != `"o"` {
-			return nil // the header, or an event that prints nothing
-		}
-		var data string
-		if err := json.Unmarshal(event[2], &data); err != nil {
+	return cast.Read(dir.Screen(), func(e cast.Event) error {
+		if e.Code != cast.Output {
 			return nil
 		}
-		_, err := io.WriteString(out, data)
+		_, err := io.WriteString(out, e.Data)
 		return err
 	})
-	return err
 }
