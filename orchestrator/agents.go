@@ -124,7 +124,10 @@ func (r *step) exited(a Agent, exit *pty.ExitInfo) {
 			a.Note = "its process was ended by " + exit.Signal
 		}
 	}
-	r.ended(a, exit != nil && exit.Code == 0 && exit.Signal == "")
+	if exit != nil && exit.Ended != "" {
+		a.Note = "its supervisor was ended by " + exit.Ended
+	}
+	r.ended(a, exit != nil && exit.Code == 0 && exit.Signal == "" && exit.Ended == "")
 }
 
 // lost takes the end of an agent's supervisor that wrote none down. What the

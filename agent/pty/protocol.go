@@ -263,6 +263,10 @@ type Usage struct {
 type ExitInfo struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
+	// Ended is the signal that the supervisor itself was sent, for which it ended the
+	// agent: its pane went away, or somebody ended it. Empty: the agent ended by
+	// itself, or a client asked for it.
+	Ended string `json:"ended,omitempty"`
 }
 
 // An Op names a request on the supervisor's socket.
