@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"muntin/agent/pty"
+	"muntin/orchestrator/worktree"
 	"muntin/recipes"
 )
 
@@ -109,7 +110,7 @@ func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 		r.mark(w, TaskBlocked, "there is no checkpoint of the turn to check and merge")
 	default:
 		if end.Checkpoint != nil {
-			w.Tree = end.Checkpoint.Tree
+			w.Tree, w.On = end.Checkpoint.Tree, worktree.Basis{Head: end.Checkpoint.Head, Merging: end.Checkpoint.Merging}
 		}
 		r.check(w)
 	}

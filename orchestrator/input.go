@@ -92,6 +92,7 @@ type Effect struct {
 	Text  string          `json:"text,omitempty"`    // send: the message; check, run-check: the command; merge: the subject
 	Msg   pty.MessageKind `json:"message,omitempty"` // send
 	Tree  string          `json:"tree,omitempty"`    // merge
+	On    worktree.Basis  `json:"on,omitzero"`       // merge: what Tree was on top of
 	Base  string          `json:"base,omitempty"`    // merge: only what changed since this tree; empty: all
 	Paths []string        `json:"paths,omitempty"`   // merge: only in these paths, with Base; none: all
 	State TaskState       `json:"state,omitempty"`   // mark

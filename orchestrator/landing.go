@@ -56,13 +56,18 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 		return Result{}, err
 	}
 	message := fmt.Sprintf("%s\n\nMuntin-Run: %s\nMuntin-Agent: %s\nMuntin-Task: %s\n", e.Text, c.Run, e.Agent, e.Task)
-	if _, err := c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: tree, Message: message}); err != nil {
+	req := worktree.CommitRequest{Tree: tree, Message: message}
+	if e.Base == "" {
+		req.On = e.On
+	}
+	from, err := c.Git.Commit(ctx, *m.Worktree, req)
+	if err != nil {
 		return Result{}, err
 	}
 	if c.Style == "" || c.Style == worktree.StyleMerge {
 		message = "Merge " + message
 	}
-	merged, err := c.Git.Land(ctx, worktree.Landing{Into: c.Branch, From: m.Worktree.Branch, Message: message, Style: c.Style})
+	merged, err := c.Git.Land(ctx, worktree.Landing{Into: c.Branch, From: from, Message: message, Style: c.Style})
 	if err != nil {
 		return Result{}, err
 	}

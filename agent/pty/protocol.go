@@ -147,6 +147,16 @@ type MessageInfo struct {
 	Why      string           `json:"why,omitempty"` // held, failed
 }
 
+// Ended tells whether the message failed with the end of the agent's program, or
+// of its supervisor.
+func (i MessageInfo) Ended() bool {
+	switch i.Why {
+	case whyTyped, whyAccepted, whyNoAnswer, whyInTurn:
+		return i.State == StateFailed
+	}
+	return false
+}
+
 // TurnStartInfo names the message that began a turn; empty for a turn that a
 // person began in the pane.
 type TurnStartInfo struct {
@@ -219,6 +229,10 @@ type CheckpointInfo struct {
 	Ref    string `json:"ref"`
 	Files  int    `json:"files"` // changed since the checkpoint before
 	Cause  string `json:"cause"`
+
+	// What the files were on top of: HEAD's commit, and those that a merge was open with.
+	Head    string   `json:"head,omitempty"`
+	Merging []string `json:"merging,omitempty"`
 }
 
 // A TurnReason says how a turn ended.

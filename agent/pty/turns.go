@@ -397,7 +397,7 @@ func whyFailed(end TurnEndInfo) string {
 	case TurnAborted:
 		return "the turn was aborted"
 	case TurnExited:
-		return "the agent's process ended in the turn"
+		return whyInTurn
 	}
 	return "the turn ended: " + string(end.Reason)
 }
