@@ -162,6 +162,8 @@ func newChaosFleet(t *testing.T, agents, tasks int) *chaosFleet {
 		}
 	})
 	f.repo = gittest.Init(t, filepath.Join(home, "repo"))
+	// The lock of an agent's own `git maintenance` that is killed is git's to leave.
+	f.repo.Git("config", "maintenance.auto", "false")
 	f.repo.Write("do.sh", chaosScript)
 	f.repo.Write("shared.txt", "a\nz\n")
 	f.repo.Write("TODO.md", f.board())
@@ -402,10 +404,9 @@ func (f *chaosFleet) verifyMerged() {
 		if strings.ContainsAny(id[3:], "0369") {
 			want = append(want, id)
 		}
-		commits := strings.Fields(f.repo.Git("log", "--format=%H", "--grep", "^Muntin-Task: "+id+"$", branch))
 		merges := strings.Fields(f.repo.Git("log", "--format=%H", "--grep", "^Merge Write "+id+" ", branch)) // none if it was a fast-forward
-		if len(commits) == 0 || len(merges) > 1 {
-			t.Errorf("%s has landed in commits %v by merges %v", id, commits, merges)
+		if len(merges) > 1 {
+			t.Errorf("%s has landed %d times: %v", id, len(merges), merges)
 		}
 	}
 	slices.Sort(want)
