@@ -32,6 +32,7 @@ type CrewOptions struct {
 	Git     *worktree.Manager
 	Members map[string]Member
 	Starter Starter // may be nil: agents that end stay so
+	Points  *PointTaker // takes a fleet point of each landing; may be nil
 	Run     string
 	Branch  string // the integration branch
 	Style   worktree.Style

@@ -75,7 +75,15 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 	for _, conflict := range merged.Conflicts {
 		res.Conflicts = append(res.Conflicts, conflict.Path)
 	}
-	if len(res.Conflicts) > 0 || merged.UpToDate {
+	if len(res.Conflicts) > 0 {
+		return res, nil
+	}
+	if c.Points != nil {
+		if _, err := c.Points.Take(ctx, Point{Cause: PointMerge, Task: e.Task, Key: e.ID}); err != nil {
+			res.Output = err.Error() // it has landed all the same
+		}
+	}
+	if merged.UpToDate {
 		return res, nil
 	}
 	if res.Also, err = c.alsoChanged(ctx, e.Agent, before, merged.Commit); err != nil {

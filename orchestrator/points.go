@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"muntin/agent/pty"
 	"muntin/checkpoint"
 	"muntin/internal/durable"
 	"muntin/internal/state"
@@ -41,6 +42,7 @@ type Point struct {
 	Task   string       `json:"task,omitempty"`   // merge: what landed
 	Key    string       `json:"key,omitempty"`    // merge: the effect's id, so that it is taken once
 	Target int          `json:"target,omitempty"` // rollback, restored: the point that was gone back to
+	Undoes []string     `json:"undoes,omitempty"` // rollback: the agents that went back; none: all
 	Commit string       `json:"commit"`           // where the integration branch stood
 	Kept   string       `json:"kept"`             // the commit that keeps it; it also has TODO.md and PLAN.md
 	Agents []PointAgent `json:"agents"`
@@ -63,6 +65,7 @@ type PointTask struct {
 	ID    string      `json:"id"`
 	State board.State `json:"state"`
 	Claim string      `json:"claim,omitempty"`
+	Names []string    `json:"names,omitempty"` // all of the task's @names
 }
 
 // Agent returns the part of an agent.
@@ -228,7 +231,48 @@ func (t PointTaker) lookAtBoard(p *Point, keep *worktree.Keep) error {
 		if task.ID == "" || task.State == board.Unknown {
 			continue
 		}
-		p.Tasks = append(p.Tasks, PointTask{ID: task.ID, State: task.State, Claim: task.Claim})
+		p.Tasks = append(p.Tasks, PointTask{ID: task.ID, State: task.State, Claim: task.Claim, Names: task.Assignees})
 	}
 	return nil
+}
+
+// SaveChanged takes a checkpoint of each agent at rest whose files have changed since
+// its last one. Agents in a turn stand at the end of the one before: in the middle
+// of one there is no state to go back to.
+func (t PointTaker) SaveChanged(ctx context.Context) error {
+	newest, err := t.newest(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range t.Recipe.Agents {
+		last, ok := newest[a.Name]
+		if !ok || works(ctx, t.Run.Dir.Agent(a.Name).Socket) {
+			continue
+		}
+		store, err := checkpoint.Open(ctx, checkpoint.Options{
+			Worktree: WorkDir(t.Run.Dir, t.Run.Root, a), Ref: CheckpointRef(t.Run.Name, a.Name),
+			CacheDir: t.Run.Dir.Agent(a.Name).Path, Now: t.Now,
+		})
+		if err != nil {
+			return fmt.Errorf("taking a checkpoint of %s: %w", a.Name, err)
+		}
+		_, err = saveChanges(ctx, store, last.Tree, checkpoint.Meta{
+			Run: t.Run.Name, Agent: a.Name, Turn: last.Turn, Entry: last.Entry, Cause: checkpoint.CauseManual, Note: "for a point of the run",
+		})
+		if err = errors.Join(err, store.Close()); err != nil {
+			return fmt.Errorf("taking a checkpoint of %s: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// works tells whether an agent is in a turn.
+func works(ctx context.Context, socket string) bool {
+	client, err := pty.Dial(ctx, socket)
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	status, err := client.Status(ctx)
+	return err == nil && status.State == pty.AgentWorking
 }

@@ -177,3 +177,12 @@ func (m *Manager) Landings(ctx context.Context, from, to string) (map[string]str
 	}
 	return tasks, nil
 }
+
+// MergeBase is where the histories of two commits parted, "" if they have nothing in common.
+func (m *Manager) MergeBase(ctx context.Context, a, b string) (string, error) {
+	out, err := m.run(ctx, "merge-base", a, b)
+	if err != nil && exitCode(err) != 1 {
+		return "", fmt.Errorf("comparing %s with %s: %w", a, b, err)
+	}
+	return strings.TrimSpace(out), nil
+}
