@@ -17,7 +17,7 @@ import (
 // with the versions and merged into b. The caller has the lock, so no writer is at
 // work.
 func (f File) leftOver(b *Board, all []version) (*Board, error) {
-	if len(all) == 0 || !all[len(all)-1].pending {
+	if len(all) == 0 {
 		return b, nil
 	}
 	path, err := filepath.EvalSymlinks(f.Path)
