@@ -105,6 +105,33 @@ func Points(d state.RunDir) ([]Point, error) {
 	return all, nil
 }
 
+// lastPoints are the points at the end of the file: what another one needs to know of,
+// however many there are.
+func lastPoints(d state.RunDir) ([]Point, error) {
+	info, err := os.Stat(pointsPath(d))
+	if err != nil || info.Size() <= lastBytes {
+		return Points(d)
+	}
+	var all []Point
+	cut := true
+	_, err = durable.Lines(pointsPath(d), info.Size()-lastBytes, func(line []byte, _ int64) error {
+		var p Point
+		err := json.Unmarshal(line, &p)
+		if cut { // the first one began before
+			cut = false
+			return nil
+		}
+		all = append(all, p)
+		return err
+	})
+	if err != nil || len(all) < 2 {
+		return Points(d) // lines that long are rare
+	}
+	return all, nil
+}
+
+const lastBytes = 256 << 10
+
 // FindPoint returns the point of a number. The error matches ErrNoPoint.
 func FindPoint(d state.RunDir, id int) (Point, error) {
 	all, err := Points(d)
@@ -135,7 +162,7 @@ func (t PointTaker) Take(ctx context.Context, p Point) (_ Point, err error) {
 		return p, fmt.Errorf("taking a fleet point: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	all, err := Points(t.Run.Dir)
+	all, err := lastPoints(t.Run.Dir)
 	if err != nil {
 		return p, err
 	}
