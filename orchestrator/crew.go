@@ -31,7 +31,7 @@ type CrewOptions struct {
 	Plan    PlanFile
 	Git     *worktree.Manager
 	Members map[string]Member
-	Starter Starter // may be nil: agents that end stay so
+	Starter Starter     // may be nil: agents that end stay so
 	Points  *PointTaker // takes a fleet point of each landing; may be nil
 	Run     string
 	Branch  string // the integration branch

@@ -222,16 +222,12 @@ func (o RollbackOptions) moveBranch(ctx context.Context, r *Rollback, b BranchBa
 
 // takeBack takes one agent's files, branch and conversation back.
 func (o RollbackOptions) takeBack(ctx context.Context, r *Rollback, b AgentBack) error {
-	a := o.agent(b.Name)
 	if b.Files {
 		if err := o.restore(ctx, b); err != nil {
 			return err
 		}
 		if b.To.Branch != "" {
-			err := o.Git.MoveHead(ctx, o.worktreeOf(a), b.To.Branch)
-			if errors.Is(err, worktree.ErrOffBranch) {
-				r.Notes = append(r.Notes, b.Name+" is on another branch than its own, which is left alone")
-			} else if err != nil {
+			if err := o.moveHead(ctx, r, b); err != nil {
 				return err
 			}
 		}
@@ -246,6 +242,16 @@ func (o RollbackOptions) takeBack(ctx context.Context, r *Rollback, b AgentBack)
 	moved, err := o.Talks.Move(b.Name, b.To.Entry)
 	if err == nil && !moved {
 		r.Notes = append(r.Notes, b.Name+" has no conversation that muntin keeps")
+	}
+	return err
+}
+
+// moveHead takes an agent's branch back.
+func (o RollbackOptions) moveHead(ctx context.Context, r *Rollback, b AgentBack) error {
+	err := o.Git.MoveHead(ctx, o.worktreeOf(o.agent(b.Name)), b.To.Branch)
+	if errors.Is(err, worktree.ErrOffBranch) {
+		r.Notes = append(r.Notes, b.Name+" is on another branch than its own, which is left alone")
+		return nil
 	}
 	return err
 }

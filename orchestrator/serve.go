@@ -105,7 +105,7 @@ func serve(ctx context.Context, o ServeOptions) error {
 	crew := NewCrew(CrewOptions{
 		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
 		Style: worktree.Style(recipe.Merge.Style), Points: &PointTaker{Run: o.Run, Git: git, Recipe: recipe, Now: o.Now},
-		Env:   o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
+		Env: o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
 	})
 	loop := &Loop{Journal: journal, State: st, Pending: pending, Doer: crew, Inputs: s.inputs, Now: o.Now, OnState: s.show}
 	group, ctx := errgroup.WithContext(ctx)

@@ -192,7 +192,7 @@ func newAgentStep(a *app.App, step checkpoint.Step) *cobra.Command {
 			var agent string
 			if len(args) > 0 {
 				agent = args[0]
-			} else if done, err := undoOr(ctx, a, r, s.json, step); done || err != nil {
+			} else if done, err := s.undoOr(ctx, r, step); done || err != nil {
 				return err
 			} else if agent, err = lastRestored(ctx, a, r); err != nil {
 				return err
@@ -216,11 +216,11 @@ func newAgentStep(a *app.App, step checkpoint.Step) *cobra.Command {
 }
 
 // undoOr undoes the last rollback of the whole run, if there is one to undo.
-func undoOr(ctx context.Context, a *app.App, run orchestrator.Run, asJSON bool, step checkpoint.Step) (bool, error) {
+func (s *scope) undoOr(ctx context.Context, run orchestrator.Run, step checkpoint.Step) (bool, error) {
 	if step != checkpoint.StepUndo {
 		return false, nil
 	}
-	return undoFleet(ctx, a, run, asJSON)
+	return undoFleet(ctx, s.app, run, s.json)
 }
 
 func agentStepText(step checkpoint.Step) string {
