@@ -79,7 +79,11 @@ func (s *Store) collect(ctx context.Context, p Policy) (GCReport, error) {
 	if err != nil {
 		return rep, err
 	}
-	keep, err := s.worth(ctx, all, tags, p)
+	pins, err := s.pinned()
+	if err != nil {
+		return rep, err
+	}
+	keep, err := s.worth(ctx, all, worthy{tags, pins, p})
 	if err != nil {
 		return rep, err
 	}
@@ -138,8 +142,15 @@ func (s *Store) labelled() (map[plumbing.Hash][]string, error) {
 // hashes are the commits that mean this checkpoint, now or before a gc.
 func (r *record) hashes() []plumbing.Hash { return append([]plumbing.Hash{r.hash}, r.was...) }
 
-// worth tells for each checkpoint whether the policy keeps it.
-func (s *Store) worth(ctx context.Context, all []*record, tags map[plumbing.Hash][]string, p Policy) ([]bool, error) {
+// worthy is what makes checkpoints worth keeping.
+type worthy struct {
+	tags map[plumbing.Hash][]string // labels by commit
+	pins map[int]bool               // by number: fleet points hold them
+	Policy
+}
+
+// worth tells for each checkpoint whether it is kept.
+func (s *Store) worth(ctx context.Context, all []*record, p worthy) ([]bool, error) {
 	keep := make([]bool, len(all))
 	limit := s.opts.Now().Add(-p.MaxAge)
 	fits := len(all)
@@ -155,9 +166,9 @@ func (s *Store) worth(ctx context.Context, all []*record, tags map[plumbing.Hash
 	}
 	at := map[plumbing.Hash]int{}
 	for i, r := range all {
-		keep[i] = i == 0 || i < fits && (p.MaxAge == 0 || !r.time.Before(limit))
+		keep[i] = i == 0 || p.pins[r.seq] || i < fits && (p.MaxAge == 0 || !r.time.Before(limit))
 		for _, h := range r.hashes() {
-			keep[i] = keep[i] || len(tags[h]) > 0
+			keep[i] = keep[i] || len(p.tags[h]) > 0
 			at[h] = i
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"muntin/agent/pty"
+	"muntin/orchestrator/worktree"
 	"muntin/recipes"
 )
 
@@ -117,7 +118,7 @@ func (r *step) turnEnd(a Agent, end pty.TurnEndInfo) {
 		r.mark(w, TaskBlocked, "there is no checkpoint of the turn to check and merge")
 	default:
 		if end.Checkpoint != nil {
-			w.Tree = end.Checkpoint.Tree
+			w.Tree, w.On = end.Checkpoint.Tree, worktree.Basis{Head: end.Checkpoint.Head, Merging: end.Checkpoint.Merging}
 		}
 		w.Said = end.Text
 		r.check(w)
@@ -133,7 +134,10 @@ func (r *step) exited(a Agent, exit *pty.ExitInfo) {
 			a.Note = "its process was ended by " + exit.Signal
 		}
 	}
-	r.ended(a, exit != nil && exit.Code == 0 && exit.Signal == "")
+	if exit != nil && exit.Ended != "" {
+		a.Note = "its supervisor was ended by " + exit.Ended
+	}
+	r.ended(a, exit != nil && exit.Code == 0 && exit.Signal == "" && exit.Ended == "")
 }
 
 // lost takes the end of an agent's supervisor that wrote none down. What the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"muntin/internal/proc"
@@ -32,6 +33,7 @@ type CrewOptions struct {
 	Members map[string]Member
 	Prompts func(agent string) (string, error) // the recipe's first prompts
 	Starter Starter                            // may be nil: agents that end stay so
+	Points  *PointTaker                        // takes a fleet point of each landing; may be nil
 	Run     string
 	Branch  string // the integration branch
 	Style   worktree.Style
@@ -55,11 +57,37 @@ func NewCrew(o CrewOptions) *Crew {
 	return &Crew{CrewOptions: o, checking: make(chan struct{}, max(o.Checks, 1))}
 }
 
+// mostTries is how often an effect is carried out whose child process was
+// killed. That says nothing about the work; but what is killed each time, for its
+// memory for instance, is not for us to settle.
+const mostTries = 3
+
 // Do carries out one effect; see Doer.
 func (c *Crew) Do(ctx context.Context, e Effect) Input {
 	var in Input
 	var res Result
 	var err error
+	for range mostTries {
+		in, res, err = c.do(ctx, e)
+		if !killed(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	res.OK = err == nil && len(res.Conflicts) == 0
+	if err != nil {
+		res.Error = err.Error()
+	}
+	in.Result = &res
+	return in
+}
+
+// killed tells whether err is the end of a child process by SIGKILL from outside.
+func killed(err error) bool {
+	var exit *proc.ExitError
+	return errors.As(err, &exit) && exit.Result.Signal == syscall.SIGKILL && !exit.Result.TimedOut
+}
+
+func (c *Crew) do(ctx context.Context, e Effect) (in Input, res Result, err error) {
 	switch e.Kind {
 	case EffectClaim:
 		in, err = c.Board.claim(ctx, e.Task, e.Agent)
@@ -90,12 +118,7 @@ func (c *Crew) Do(ctx context.Context, e Effect) Input {
 	default:
 		err = fmt.Errorf("unknown effect %q", e.Kind)
 	}
-	res.OK = err == nil && len(res.Conflicts) == 0
-	if err != nil {
-		res.Error = err.Error()
-	}
-	in.Result = &res
-	return in
+	return in, res, err
 }
 
 // check runs a command that a person wrote, on the board or in the recipe, as
@@ -112,10 +135,16 @@ func (c *Crew) check(ctx context.Context, dir string, e Effect) (string, error) 
 	res, err := proc.Shell(ctx, e.Text, proc.Spec{Dir: dir, Env: env, Keep: maxKept + 1, Timeout: c.Timeout})
 	var exit *proc.ExitError
 	if errors.As(err, &exit) {
-		err = errors.New(exit.Result.Ending())
+		err = &checkError{exit}
 	}
 	return tailOf(string(res.Stdout), maxKept), err
 }
+
+// A checkError is a check that says no, in the words that people and agents get.
+type checkError struct{ exit *proc.ExitError }
+
+func (e *checkError) Error() string { return e.exit.Result.Ending() }
+func (e *checkError) Unwrap() error { return e.exit }
 
 // runCheck runs the run's check on a fresh copy of the merged result.
 func (c *Crew) runCheck(ctx context.Context, e Effect) (res Result, err error) {

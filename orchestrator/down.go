@@ -152,7 +152,7 @@ func (o DownOptions) save(ctx context.Context, name string) (bool, error) {
 			return false, err
 		}
 		saved, err := saveChanges(ctx, store, last.Tree, checkpoint.Meta{
-			Run: o.Run.Name, Agent: name, Cause: checkpoint.CauseManual, Note: "when the run was taken down",
+			Run: o.Run.Name, Agent: name, Cause: checkpoint.CauseManual, Note: "when it was ended",
 		})
 		return saved, errors.Join(err, store.Close())
 	}

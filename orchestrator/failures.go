@@ -144,7 +144,7 @@ func (r *step) message(a Agent, m pty.MessageInfo) {
 	if !ok || w.Over || m.Task != w.Task || m.State != pty.StateFailed || m.Kind == pty.KindSteer || m.Kind == pty.KindAbort {
 		return
 	}
-	ended := a.State == pty.AgentExited || a.State == pty.AgentUnknown
+	ended := m.Ended() || a.State == pty.AgentExited || a.State == pty.AgentUnknown
 	if ended && (w.Stage == StageWorking || w.Stage == StagePrompting) && !a.Restart.Gone {
 		r.rest(w, pty.KindPrompt, r.goOnText(w, endedText))
 	}

@@ -20,6 +20,7 @@ const (
 	InputPlan   InputKind = "plan"   // the plan was read
 	InputTime   InputKind = "time"   // it is as late as State.Wake
 	InputAsked  InputKind = "asked"  // a person asked for something
+	InputBack   InputKind = "back"   // the run went back to a fleet point
 )
 
 // An Input is one thing that happened. All inputs of a run are in its journal.
@@ -38,6 +39,7 @@ type Input struct {
 
 	Heard   map[string]time.Time `json:"heard,omitempty"` // time: when agents gave their last sign of life
 	Request *Request             `json:"request,omitempty"`
+	Back    *Back                `json:"back,omitempty"`
 }
 
 // A Plan is a reading of PLAN.md.
@@ -94,6 +96,7 @@ type Effect struct {
 	Text  string          `json:"text,omitempty"`    // send: the message; check, run-check: the command; merge: the subject
 	Msg   pty.MessageKind `json:"message,omitempty"` // send
 	Tree  string          `json:"tree,omitempty"`    // merge
+	On    worktree.Basis  `json:"on,omitzero"`       // merge: what Tree was on top of
 	Base  string          `json:"base,omitempty"`    // merge: only what changed since this tree; empty: all
 	Paths []string        `json:"paths,omitempty"`   // merge: only in these paths, with Base; none: all
 	State TaskState       `json:"state,omitempty"`   // mark

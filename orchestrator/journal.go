@@ -49,6 +49,9 @@ func OpenJournal(path string, start State, now func() time.Time) (*Journal, Stat
 		switch {
 		case e.Input != nil:
 			delete(due, e.Input.Key)
+			if back := e.Input.Back; back != nil {
+				maps.DeleteFunc(due, func(_ string, f Effect) bool { return back.voids(f) })
+			}
 			var effects []Effect
 			state, effects = Reduce(state, *e.Input)
 			for _, f := range effects {

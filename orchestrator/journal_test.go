@@ -163,6 +163,8 @@ func TestLoopWorksARunToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer journal.Close()
+	// A look for conflicts may be under way when the run is done.
+	pending = slices.DeleteFunc(pending, func(e Effect) bool { return e.Kind == EffectOverlap && end.Radar.Key == e.Key })
 	if len(pending) > 0 || !reflect.DeepEqual(again, end) {
 		t.Errorf("pending %v;\nfolded %+v\n  live %+v", pending, again, end)
 	}

@@ -88,13 +88,18 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 		return Result{}, err
 	}
 	message := c.message(e)
-	if _, err := c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: tree, Message: message}); err != nil {
+	req := worktree.CommitRequest{Tree: tree, Message: message}
+	if e.Base == "" {
+		req.On = e.On
+	}
+	from, err := c.Git.Commit(ctx, *m.Worktree, req)
+	if err != nil {
 		return Result{}, err
 	}
 	if c.Style == "" || c.Style == worktree.StyleMerge {
 		message = "Merge " + message
 	}
-	merged, err := c.Git.Land(ctx, worktree.Landing{Into: c.Branch, From: m.Worktree.Branch, Message: message, Style: c.Style})
+	merged, err := c.Git.Land(ctx, worktree.Landing{Into: c.Branch, From: from, Message: message, Style: c.Style})
 	if err != nil {
 		return Result{}, err
 	}
@@ -102,7 +107,15 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 	for _, conflict := range merged.Conflicts {
 		res.Conflicts = append(res.Conflicts, conflict.Path)
 	}
-	if len(res.Conflicts) > 0 || merged.UpToDate {
+	if len(res.Conflicts) > 0 {
+		return res, nil
+	}
+	if c.Points != nil {
+		if _, err := c.Points.Take(ctx, Point{Cause: PointMerge, Task: e.Task, Key: e.ID}); err != nil {
+			res.Output = err.Error() // it has landed all the same
+		}
+	}
+	if merged.UpToDate {
 		return res, nil
 	}
 	if res.Also, err = c.alsoChanged(ctx, e.Agent, before, merged.Commit); err != nil {
@@ -121,7 +134,7 @@ func (c *Crew) commit(ctx context.Context, e Effect) (string, error) {
 	if m.Worktree == nil {
 		return "", nil
 	}
-	return c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: c.message(e)})
+	return c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: c.message(e), On: e.On})
 }
 
 // ownTree is the tree to commit for a task: the checked one, or of that only

@@ -46,7 +46,7 @@ func (c *Crew) send(ctx context.Context, e Effect) (Result, error) {
 	case err != nil:
 	case info.State == pty.StateFailed:
 		err = errors.New(info.Why)
-		res.Gone = hasEnded(ctx, dir.Socket)
+		res.Gone = info.Ended() || hasEnded(ctx, dir.Socket)
 	case !info.State.Reached(until):
 		res.Gone = true
 		err = fmt.Errorf("%w: the message waits in its inbox", pty.ErrNotRunning)

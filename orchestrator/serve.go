@@ -25,6 +25,9 @@ import (
 // ErrServed says that a run has an orchestrator already.
 var ErrServed = errors.New("the run has an orchestrator already")
 
+// errUnfinished keeps an orchestrator from working on what is half taken back.
+var errUnfinished = errors.New("a rollback of the run was cut off: `muntin resume` finishes it")
+
 // lockTimeout is how long an orchestrator waits for the run's lock: longer than
 // those hold it who only ask whether the run is alive.
 const lockTimeout = time.Second
@@ -65,6 +68,9 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	case err != nil:
 		return err
 	}
+	if unfinished, failed := Unfinished(o.Run.Dir); failed != nil || unfinished != nil {
+		return errors.Join(failed, errUnfinished, lock.Unlock())
+	}
 	err = serve(ctx, o)
 	return errors.Join(err, lock.Unlock())
 }
@@ -100,6 +106,7 @@ func serve(ctx context.Context, o ServeOptions) error {
 	crew := NewCrew(CrewOptions{
 		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
 		Style:   worktree.Style(recipe.Merge.Style),
+		Points:  &PointTaker{Run: o.Run, Git: git, Recipe: recipe, Now: o.Now},
 		Prompts: firstPrompts(o.Run, recipe),
 		Env:     o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,
 	})

@@ -7,6 +7,7 @@ import (
 
 	"muntin/agent/pty"
 	"muntin/orchestrator/board"
+	"muntin/orchestrator/worktree"
 	"muntin/recipes"
 )
 
@@ -63,10 +64,11 @@ type Work struct {
 	Task    string
 	Agent   string
 	Stage   Stage
-	Attempt int    // checks and merges that failed so far
-	Text    string // the task as the agent was told it
-	Tree    string // the checkpoint that is being checked or merged
-	Key     string // the effect it waits for; empty while the agent works
+	Attempt int            // checks and merges that failed so far
+	Text    string         // the task as the agent was told it
+	Tree    string         // the checkpoint that is being checked or merged
+	On      worktree.Basis // of Tree
+	Key     string         // the effect it waits for; empty while the agent works
 	Since   time.Time
 	Start   string // shared: the files when its first turn began
 	Ticked  bool   // an agent ticked it, and that is being put back

@@ -158,7 +158,7 @@ func (r *step) merge(w Work) {
 	}
 	task, _ := r.state.Task(w.Task)
 	r.move(w, StageMerging, r.emit(Effect{
-		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree, Base: w.Start, Paths: task.Files(),
+		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree, On: w.On, Base: w.Start, Paths: task.Files(),
 		Text: firstLine(task.Text) + " (^" + w.Task + ")",
 	}))
 }

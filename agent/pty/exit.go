@@ -53,7 +53,7 @@ func (m *machine) leave() {
 			continue
 		case m.taken(e):
 			m.letGo(e)
-			m.finish(e, StateFailed, "", "the agent's process ended before it answered")
+			m.finish(e, StateFailed, "", whyNoAnswer)
 		default:
 			m.takeBack(e)
 		}

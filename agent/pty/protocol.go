@@ -147,6 +147,16 @@ type MessageInfo struct {
 	Why      string           `json:"why,omitempty"` // held, failed
 }
 
+// Ended tells whether the message failed with the end of the agent's program, or
+// of its supervisor.
+func (i MessageInfo) Ended() bool {
+	switch i.Why {
+	case whyTyped, whyAccepted, whyNoAnswer, whyInTurn:
+		return i.State == StateFailed
+	}
+	return false
+}
+
 // TurnStartInfo names the message that began a turn; empty for a turn that a
 // person began in the pane.
 type TurnStartInfo struct {
@@ -219,6 +229,10 @@ type CheckpointInfo struct {
 	Ref    string `json:"ref"`
 	Files  int    `json:"files"` // changed since the checkpoint before
 	Cause  string `json:"cause"`
+
+	// What the files were on top of: HEAD's commit, and those that a merge was open with.
+	Head    string   `json:"head,omitempty"`
+	Merging []string `json:"merging,omitempty"`
 }
 
 // A TurnReason says how a turn ended.
@@ -263,6 +277,10 @@ type Usage struct {
 type ExitInfo struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
+	// Ended is the signal that the supervisor itself was sent, for which it ended the
+	// agent: its pane went away, or somebody ended it. Empty: the agent ended by
+	// itself, or a client asked for it.
+	Ended string `json:"ended,omitempty"`
 }
 
 // An Op names a request on the supervisor's socket.

@@ -10,6 +10,8 @@ import (
 const (
 	whyTyped    = "the supervisor ended after it was typed; it is not typed again"
 	whyAccepted = "the supervisor ended during its turn"
+	whyNoAnswer = "the agent's process ended before it answered"
+	whyInTurn   = "the agent's process ended in the turn"
 )
 
 // Why messages end before they are handed over.

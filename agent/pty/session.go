@@ -43,7 +43,7 @@ func (c *session) serve(f Frame) error {
 		info, seq, err := s.send(c.v.ctx, *f.Message)
 		return c.reply(Frame{ID: f.ID, OK: true, Info: &info, From: seq}, err)
 	case OpStop:
-		if !s.do(c.v.ctx, func() { s.end(syscall.SIGHUP) }) {
+		if !s.do(c.v.ctx, func() { s.end(syscall.SIGHUP, "") }) {
 			return c.reply(f, errEnding)
 		}
 		return c.reply(Frame{ID: f.ID, OK: true}, nil)

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"muntin/agent/adapter"
 )
 
@@ -69,6 +71,7 @@ type supervisor struct {
 	advice   bool                   // Advise was called
 	measured bool                   // the meter runs
 	ending   bool                   // the child has been told to end
+	because  string                 // the signal that we were sent, for which it was
 	drained  bool                   // it has ended and all of its output is there
 	stuck    map[string]MessageInfo // messages that have ended, but whose files could not be moved
 }
@@ -258,7 +261,7 @@ func (s *supervisor) loop(ctx context.Context) {
 			s.signalled(sig)
 		case <-cancelled:
 			cancelled = nil
-			s.end(syscall.SIGHUP)
+			s.end(syscall.SIGHUP, "")
 		case <-ended:
 			ended = nil
 			s.childEnded()
@@ -289,16 +292,17 @@ func (s *supervisor) signalled(sig os.Signal) {
 		return
 	}
 	if n, ok := sig.(syscall.Signal); ok {
-		s.end(n)
+		s.end(n, unix.SignalName(n))
 	}
 }
 
-// end ends the child; loop sees when it has.
-func (s *supervisor) end(first syscall.Signal) {
+// end ends the child; loop sees when it has. because is the signal that we were
+// sent, if that is why.
+func (s *supervisor) end(first syscall.Signal, because string) {
 	if s.ending {
 		return
 	}
-	s.ending = true
+	s.ending, s.because, s.m.ending = true, because, true
 	s.log.Info("ending the agent", "signal", first.String())
 	s.wg.Go(func() { s.child.end(first, s.opt.Grace) })
 }
@@ -326,6 +330,7 @@ func (s *supervisor) childEnded() {
 // finish writes the end down, when nothing else can happen.
 func (s *supervisor) finish() {
 	exit := s.child.exit
+	exit.Ended = s.because
 	if err := s.rec.close(exit.Code); err != nil {
 		s.log.Error("the recording is not complete", "error", err)
 	}

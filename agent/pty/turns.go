@@ -42,6 +42,7 @@ type machine struct {
 	saved    int       // checkpoints since that was done
 	tending  bool      // it is being done
 	exited   bool
+	ending   bool         // the agent is being ended
 	holding  bool         // the next message waits for the person in the pane
 	waiter   *WaitingInfo // the running turn waits for a person
 	limited  *LimitInfo   // the provider took no more, and no turn has gone well since
@@ -300,6 +301,9 @@ func (m *machine) turnOver(end TurnEndInfo) []effect {
 	if m.cur.aborted && end.Reason == TurnDone && !m.link {
 		end.Reason = TurnAborted
 	}
+	if m.ending && !m.cur.aborted && end.Reason == TurnAborted {
+		end.Reason = TurnExited // nobody wanted the turn's end but the program's
+	}
 	if _, is := adapter.LimitOf(end.Error, m.clock()); is && end.Reason == TurnError && !m.cur.limited {
 		m.tellLimit(LimitInfo{Text: clip(end.Error, 512), Source: end.Source})
 	}
@@ -393,7 +397,7 @@ func whyFailed(end TurnEndInfo) string {
 	case TurnAborted:
 		return "the turn was aborted"
 	case TurnExited:
-		return "the agent's process ended in the turn"
+		return whyInTurn
 	}
 	return "the turn ended: " + string(end.Reason)
 }

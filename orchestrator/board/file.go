@@ -115,6 +115,9 @@ func (f File) updateOnce(fn func(*Board) error) (b *Board, changed, again bool, 
 	if err != nil {
 		return nil, false, false, err
 	}
+	if b, err = f.leftOver(b, all); err != nil {
+		return nil, false, false, err
+	}
 	b, all, err = f.takeIn(b, all)
 	if err != nil {
 		return nil, false, false, err

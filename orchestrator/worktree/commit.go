@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"muntin/internal/state"
@@ -17,11 +18,18 @@ type Identity struct {
 	Email string
 }
 
+// A Basis is what files were on top of when their tree was taken.
+type Basis struct {
+	Head    string   `json:"head,omitempty"`    // HEAD's commit
+	Merging []string `json:"merging,omitempty"` // the commits that a merge was open with
+}
+
 // A CommitRequest says what to put on a worktree's branch.
 type CommitRequest struct {
 	Tree    string // object id of exactly what the commit holds
 	Message string
 	Author  Identity
+	On      Basis // what Tree was on top of; zero: the branch as it is
 
 	when string // of the author, in git's raw format; empty: now
 }
@@ -34,8 +42,11 @@ type CommitRequest struct {
 // and the branch's commit is returned.
 //
 // If an agent has switched its folder to another branch, wt.Branch still gets
-// the commit, and HEAD and index stay as the agent left them. The error
-// matches ErrMoved if the branch moved meanwhile: call again.
+// the commit, and HEAD and index stay as the agent left them. If the branch, or the
+// open merge, is not what req.On says any more, the agent has gone on since the tree
+// was taken: on top of what it did since, the tree would undo that. Then the commit is on
+// no branch, and nothing else is changed. The error matches ErrMoved if the branch
+// moved meanwhile: call again.
 func (m *Manager) Commit(ctx context.Context, wt Worktree, req CommitRequest) (string, error) {
 	oid, err := m.commit(ctx, wt, req)
 	if err != nil {
@@ -45,47 +56,84 @@ func (m *Manager) Commit(ctx context.Context, wt Worktree, req CommitRequest) (s
 }
 
 func (m *Manager) commit(ctx context.Context, wt Worktree, req CommitRequest) (string, error) {
+	b, err := m.stateOf(ctx, wt)
+	if err != nil {
+		return "", err
+	}
+	if req.On.Head != "" && (req.On.Head != b.tip || b.on && !slices.Equal(req.On.Merging, b.merging)) {
+		return m.commitBeside(ctx, wt, req, b)
+	}
+	if b.tree == req.Tree && len(b.merging) == 0 {
+		return b.tip, nil
+	}
+	oid, err := m.commitTree(ctx, req, append([]string{b.tip}, b.merging...))
+	if err != nil {
+		return "", err
+	}
+	if err := m.move(ctx, moveRequest{branch: wt.Branch, from: b.tip, to: oid, note: "muntin: commit"}); err != nil || !b.on {
+		return oid, err
+	}
+	return oid, m.resetIndex(ctx, wt, oid)
+}
+
+// commitBeside makes the commit where the agent was when the tree was taken, unless a
+// call before this one has made it.
+func (m *Manager) commitBeside(ctx context.Context, wt Worktree, req CommitRequest, b branchState) (string, error) {
+	was := append([]string{req.On.Head}, req.On.Merging...)
+	out, err := m.run(ctx, "rev-list", "--format=%H %T %P", "--no-commit-header", b.tip, "^"+req.On.Head)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		oid, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if rest != req.Tree+" "+strings.Join(was, " ") {
+			continue
+		}
+		if oid == b.tip && b.on && slices.Equal(b.merging, req.On.Merging) {
+			return oid, m.resetIndex(ctx, wt, oid) // it was cut off before that
+		}
+		return oid, nil
+	}
+	if tree, err := m.treeOf(ctx, req.On.Head); err != nil || tree == req.Tree && len(was) == 1 {
+		return req.On.Head, err
+	}
+	return m.commitTree(ctx, req, was)
+}
+
+// A branchState is where a worktree's branch is.
+type branchState struct {
+	tip, tree string
+	on        bool     // the worktree is on it
+	merging   []string // then: what it merges
+}
+
+func (m *Manager) stateOf(ctx context.Context, wt Worktree) (b branchState, err error) {
 	ref := headsPrefix + wt.Branch
 	out, err := m.run(ctx, "rev-parse", ref+"^{commit}", ref+"^{tree}")
 	if err != nil {
-		return "", err
+		return b, err
 	}
-	tip, tree, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	b.tip, b.tree, _ = strings.Cut(strings.TrimSpace(out), "\n")
 	on, err := headBranch(ctx, m.git, wt.Path)
-	if err != nil {
-		return "", err
+	if b.on = on == wt.Branch; err != nil || !b.on {
+		return b, err
 	}
-	parents := []string{tip}
-	if on == wt.Branch {
-		merging, err := mergeHeads(wt.Path)
-		if err != nil {
-			return "", err
-		}
-		parents = append(parents, merging...)
-	}
-	if tree == req.Tree && len(parents) == 1 {
-		return tip, nil
-	}
-	oid, err := m.commitTree(ctx, req, parents)
-	if err != nil {
-		return "", err
-	}
-	if err := m.move(ctx, moveRequest{branch: wt.Branch, from: tip, to: oid, note: "muntin: commit"}); err != nil {
-		return "", err
-	}
-	if on != wt.Branch {
-		return oid, nil
-	}
-	// A mixed reset writes the index only, keeps sparse entries, and drops
-	// MERGE_HEAD, whose merge is now concluded.
-	if _, err := m.git.run(ctx, call{dir: wt.Path, args: []string{"reset", "--mixed", "--quiet"}}); err != nil {
-		return "", fmt.Errorf("bringing the index in line with %s: %w", oid, err)
-	}
-	return oid, nil
+	b.merging, err = MergeHeads(wt.Path)
+	return b, err
 }
 
-// mergeHeads returns the commits that the worktree at path is merging.
-func mergeHeads(path string) ([]string, error) {
+// resetIndex brings the index in line with the branch. A mixed reset writes the
+// index only, keeps sparse entries, and drops MERGE_HEAD, whose merge is now
+// concluded.
+func (m *Manager) resetIndex(ctx context.Context, wt Worktree, oid string) error {
+	if _, err := m.git.run(ctx, call{dir: wt.Path, args: []string{"reset", "--mixed", "--quiet"}}); err != nil {
+		return fmt.Errorf("bringing the index in line with %s: %w", oid, err)
+	}
+	return nil
+}
+
+// MergeHeads returns the commits that the worktree at path is merging.
+func MergeHeads(path string) ([]string, error) {
 	repo, err := state.FindRepo(path)
 	if err != nil {
 		return nil, err

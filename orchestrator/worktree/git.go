@@ -19,7 +19,8 @@ const headsPrefix = "refs/heads/"
 
 // git runs the git program. The zero value has an empty environment.
 type git struct {
-	env []string
+	env  []string
+	root string // where our worktrees are; empty: nowhere
 }
 
 // A call is one run of git.
@@ -41,9 +42,24 @@ func config() []string {
 	}
 }
 
+// mostCalls bounds how often a call is made whose lock somebody has.
+const mostCalls = 20
+
 // run runs git to its end and returns all of its output. The error is a
-// *proc.ExitError when git said no.
-func (g git) run(ctx context.Context, c call) (string, error) {
+// *proc.ExitError when git said no. A lock that a killed git left behind is no
+// reason to say no.
+func (g git) run(ctx context.Context, c call) (out string, err error) {
+	for range mostCalls {
+		out, err = g.once(ctx, c)
+		lock := heldLock(err)
+		if lock == "" || !g.freed(ctx, c.dir, lock) {
+			break
+		}
+	}
+	return out, err
+}
+
+func (g git) once(ctx context.Context, c call) (string, error) {
 	var out bytes.Buffer
 	spec := proc.Spec{
 		Argv:   append(append([]string{"git"}, config()...), c.args...),

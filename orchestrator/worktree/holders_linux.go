@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // holders returns the processes whose working folder is dir or lies in it.
@@ -34,4 +35,24 @@ func holders(ctx context.Context, dir string) (pids []int, notes []string) {
 		notes = append(notes, fmt.Sprintf("the working folders of %d processes of other users are not visible", hidden))
 	}
 	return pids, notes
+}
+
+// gitWorks tells whether a git has its working folder at dir or below; known
+// tells whether that could be seen.
+func gitWorks(dir string) (works, known bool) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return false, false
+	}
+	for _, e := range entries {
+		cwd, err := os.Readlink(filepath.Join("/proc", e.Name(), "cwd"))
+		if err != nil || cwd != dir && !inside(dir, cwd) {
+			continue
+		}
+		name, err := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
+		if err == nil && strings.HasPrefix(string(name), "git") {
+			return true, true
+		}
+	}
+	return false, true
 }

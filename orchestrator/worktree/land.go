@@ -19,7 +19,7 @@ const (
 
 // A Landing asks for the merge of one branch into another.
 type Landing struct {
-	Into, From string // branches
+	Into, From string // branches; From may be a commit's id
 	Message    string // of the merge, or of the squashed commit
 	Style      Style  // empty: StyleMerge
 	Author     Identity

@@ -33,6 +33,8 @@ type MergeResult struct {
 type OverwriteError struct {
 	Dir   string
 	Paths []string
+
+	to string // the commit that it was to be brought to
 }
 
 func (e *OverwriteError) Error() string {
@@ -63,7 +65,17 @@ func (m *Manager) Update(ctx context.Context, wt Worktree, to string) (MergeResu
 	if on != wt.Branch {
 		return MergeResult{}, fmt.Errorf("updating worktree %s: %w: want %s, have %q", wt.Path, ErrOffBranch, wt.Branch, on)
 	}
-	return m.Merge(ctx, wt.Branch, to, "Merge "+to+" into "+wt.Branch)
+	message := "Merge " + to + " into " + wt.Branch
+	res, err := m.Merge(ctx, wt.Branch, to, message)
+	over := overwrite(err, wt.Path)
+	if over == nil {
+		return res, err
+	}
+	mended, mendErr := m.mend(ctx, over)
+	if mendErr != nil || !mended {
+		return res, errors.Join(err, mendErr)
+	}
+	return m.Merge(ctx, wt.Branch, to, message)
 }
 
 func (m *Manager) merge(ctx context.Context, l Landing) (MergeResult, error) {
@@ -108,6 +120,9 @@ func (m *Manager) tips(ctx context.Context, into, from string) (ours, theirs str
 		if name == headsPrefix+from {
 			theirs = oid
 		}
+	}
+	if isOID(from) {
+		theirs = from
 	}
 	if ours == "" {
 		return "", "", fmt.Errorf("branch %s %w", into, ErrMissing)
@@ -240,7 +255,7 @@ func (m *Manager) forwardIn(ctx context.Context, dir string, r moveRequest) erro
 		return nil
 	}
 	if paths := overwritten(stderr(err)); len(paths) > 0 {
-		return &OverwriteError{Dir: dir, Paths: paths}
+		return &OverwriteError{Dir: dir, Paths: paths, to: r.to}
 	}
 	return m.moveError(ctx, fmt.Errorf("fast-forwarding %s: %w", dir, err), r.branch, r.from)
 }

@@ -106,7 +106,7 @@ func Open(ctx context.Context, opts Options) (*Manager, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	m.git = git{env: cleanEnv(env)}
+	m.git.env = cleanEnv(env)
 	if err := m.git.check(ctx); err != nil {
 		return nil, err
 	}
@@ -114,6 +114,7 @@ func Open(ctx context.Context, opts Options) (*Manager, error) {
 	if m.root, err = makeDir(opts.Root); err != nil {
 		return nil, fmt.Errorf("making the folder of worktrees: %w", err)
 	}
+	m.git.root = m.root
 	if m.trash, err = makeDir(opts.Trash); err != nil {
 		return nil, fmt.Errorf("making the trash folder: %w", err)
 	}

@@ -25,7 +25,7 @@ import (
 // build builds a program as script/build does and returns its path.
 func build(b *testing.B, pkg, dir string) string {
 	b.Helper()
-	out := filepath.Join(b.TempDir(), "bin")
+	out := filepath.Join(b.TempDir(), "muntin") // agents of our own are known by this name
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", out, pkg)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

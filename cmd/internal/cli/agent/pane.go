@@ -19,6 +19,7 @@ import (
 	"muntin/internal/logfile"
 	"muntin/internal/state"
 	"muntin/orchestrator"
+	"muntin/orchestrator/worktree"
 	"muntin/recipes"
 )
 
@@ -231,8 +232,13 @@ func (c *checkpoints) Save(ctx context.Context, req pty.CheckpointRequest) (pty.
 		return pty.CheckpointInfo{}, fmt.Errorf("taking a checkpoint of %s: %w", c.dir, err)
 	}
 	c.tree = saved.Tree
+	merging, err := worktree.MergeHeads(c.dir)
+	if err != nil {
+		return pty.CheckpointInfo{}, fmt.Errorf("taking a checkpoint of %s: %w", c.dir, err)
+	}
 	return pty.CheckpointInfo{
 		ID: saved.ID, Commit: saved.Commit, Tree: saved.Tree, Ref: saved.Ref, Files: saved.Files, Cause: string(req.Cause),
+		Head: saved.Head, Merging: merging,
 	}, nil
 }
 

@@ -17,10 +17,10 @@ func newLs(s *scope) *cobra.Command {
 	var all bool
 	var lines int
 	cmd := &cobra.Command{
-		Use:   "ls [agent]",
-		Short: "List checkpoints, newest first",
-		Args:  app.Args(0, 1, "at most an agent"),
-		RunE: s.app.Interruptible(func(ctx context.Context, args []string) error {
+		Use:   "ls [agent] [--run [run]]",
+		Short: "List checkpoints, newest first, or the points of a run",
+		Args:  app.Args(0, 2, "at most an agent, and a run"),
+		RunE: s.fleetOr(listFleet, func(ctx context.Context, args []string) error {
 			if all {
 				return listChains(ctx, s)
 			}
@@ -50,6 +50,7 @@ func newLs(s *scope) *cobra.Command {
 		}),
 		ValidArgsFunction: s.completeAgent,
 	}
+	s.fleetFlag(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "the newest checkpoint of every chain of the repository")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 0, "only the newest (0: all)")
 	return cmd

@@ -17,24 +17,35 @@ import (
 // rollback is what `muntin rollback` was asked for.
 type rollback struct {
 	scope
-	dry, files, conversation, both bool
+	dry, files, conversation, both, now bool
 }
 
 // NewRollback makes `muntin rollback`.
 func NewRollback(a *app.App) *cobra.Command {
 	o := &rollback{scope: scope{app: a}}
 	cmd := &cobra.Command{
-		Use:   "rollback <agent> <turn>",
-		Short: "Bring an agent's files back to how they were after a turn",
+		Use:   "rollback <agent> <turn> | rollback --run <point> [agent...]",
+		Short: "Bring an agent's files back to how they were after a turn, or a whole run",
 		Long: "Bring the files of an agent's worktree back to the checkpoint of a turn; turn 0 is\n" +
 			"the state before the first. Any other checkpoint is named as #7, by its commit or\n" +
 			"its label. The present state is saved first, so `muntin undo` takes the rollback\n" +
 			"back. Ignored files are not touched. An agent that is working is left alone.\n\n" +
 			"--conversation goes back to that turn in the conversation of a built-in agent\n" +
 			"instead, and --both in both. The agent must not be running: it reads its\n" +
-			"conversation when it starts.",
-		Args: app.Args(2, 2, "an agent and a turn"),
+			"conversation when it starts.\n\n" +
+			"--run 7 goes back to point 7 of the run (see `muntin checkpoint ls --run`), with all of\n" +
+			"its agents or those named: their files, branches and conversations, what was merged,\n" +
+			"and the states of tasks on the board. The agents that go back are ended for it and\n" +
+			"started again. --run name:7 is for another run than the living one.",
+		Example: "  muntin rollback ada 3\n  muntin rollback --run 7 --dry-run\n  muntin rollback --run 7 ada grace",
+		Args:    cobra.ArbitraryArgs,
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
+			if name, point, ok := parsePoint(a, o.run); ok {
+				return o.fleet(ctx, name, orchestrator.RollbackRequest{Point: point, Agents: args})
+			}
+			if len(args) != 2 {
+				return app.Usage("want an agent and a turn, or --run with the number of a point")
+			}
 			o.agent = args[0]
 			return o.do(ctx, turnSpec(args[1]))
 		}),
@@ -47,14 +58,25 @@ func NewRollback(a *app.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.run, "run", "", "the run (default: the living one)")
+	f.StringVar(&o.run, "run", "", "the run (default: the living one), or a point of it")
 	f.BoolVarP(&o.dry, "dry-run", "n", false, "only show what would change")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.BoolVar(&o.files, "files", false, "the files (the default)")
+	f.BoolVar(&o.files, "files", false, "the files (the default; of a run: the files and the conversations)")
 	f.BoolVar(&o.conversation, "conversation", false, "the conversation, not the files")
 	f.BoolVar(&o.both, "both", false, "the files and the conversation")
+	f.BoolVar(&o.now, "now", false, "with a point: end turns that are running")
 	cmd.MarkFlagsMutuallyExclusive("files", "conversation", "both")
 	return cmd
+}
+
+// fleet goes back to a point of a run.
+func (o *rollback) fleet(ctx context.Context, name string, req orchestrator.RollbackRequest) error {
+	run, err := o.app.Run(name)
+	if err != nil {
+		return err
+	}
+	req.Files, req.Conversation = !o.conversation, !o.files
+	return fleetBack{app: o.app, run: run, req: req, dry: o.dry, json: o.json, now: o.now}.do(ctx)
 }
 
 // turns completes the turns that can be gone back to.
@@ -170,6 +192,8 @@ func newAgentStep(a *app.App, step checkpoint.Step) *cobra.Command {
 			var agent string
 			if len(args) > 0 {
 				agent = args[0]
+			} else if done, err := s.undoOr(ctx, r, step); done || err != nil {
+				return err
 			} else if agent, err = lastRestored(ctx, a, r); err != nil {
 				return err
 			}
@@ -189,6 +213,14 @@ func newAgentStep(a *app.App, step checkpoint.Step) *cobra.Command {
 	cmd.Flags().StringVar(&s.run, "run", "", "the run (default: the living one)")
 	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON")
 	return cmd
+}
+
+// undoOr undoes the last rollback of the whole run, if there is one to undo.
+func (s *scope) undoOr(ctx context.Context, run orchestrator.Run, step checkpoint.Step) (bool, error) {
+	if step != checkpoint.StepUndo {
+		return false, nil
+	}
+	return undoFleet(ctx, s.app, run, s.json)
 }
 
 func agentStepText(step checkpoint.Step) string {

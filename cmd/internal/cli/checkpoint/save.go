@@ -19,23 +19,38 @@ type savedJSON struct {
 
 func newSave(s *scope) *cobra.Command {
 	var note string
+	save := s.with(func(ctx context.Context, c *chain, _ []string) error {
+		c.bar.Show("saving", 0, 0)
+		saved, report, err := c.Save(ctx, checkpoint.Meta{Run: c.run, Agent: c.agent, Cause: checkpoint.CauseManual, Note: note})
+		if err != nil {
+			return err
+		}
+		if s.json {
+			return s.app.PrintJSON(savedJSON{Checkpoint: saved, Report: report})
+		}
+		printSaved(s.app, saved, report)
+		return nil
+	})
 	cmd := &cobra.Command{
-		Use:   "save",
-		Short: "Take a checkpoint of the worktree",
-		Args:  app.Args(0, 0, ""),
-		RunE: s.with(func(ctx context.Context, c *chain, _ []string) error {
-			c.bar.Show("saving", 0, 0)
-			saved, report, err := c.Save(ctx, checkpoint.Meta{Run: c.run, Agent: c.agent, Cause: checkpoint.CauseManual, Note: note})
+		Use:   "save [--run [run]]",
+		Short: "Take a checkpoint of the worktree, or a point of a whole run",
+		Long: "Take a checkpoint of the worktree. With --run, and without --agent, it is a point of\n" +
+			"a whole run: every agent's files and conversation, the board with its claims, and\n" +
+			"what is merged. An agent in a turn is in it as it was before that.",
+		Example: "  muntin checkpoint save -m \"before the big change\"\n  muntin checkpoint save --run -m \"all green\"",
+		Args:    app.Args(0, 1, "at most a run, with --run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			fleet, args, err := s.wants(cmd, args)
 			if err != nil {
 				return err
 			}
-			if s.json {
-				return s.app.PrintJSON(savedJSON{Checkpoint: saved, Report: report})
+			if !fleet {
+				return save(cmd, args)
 			}
-			printSaved(s.app, saved, report)
-			return nil
-		}),
+			return s.app.Interruptible(func(ctx context.Context, args []string) error { return saveFleet(ctx, s, args, note) })(cmd, args)
+		},
 	}
+	s.fleetFlag(cmd)
 	cmd.Flags().StringVarP(&note, "message", "m", "", "a note, to find it again")
 	return cmd
 }

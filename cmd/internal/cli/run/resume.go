@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"muntin/cmd/internal/cli/app"
+	"muntin/cmd/internal/cli/checkpoint"
 	"muntin/orchestrator"
 	"muntin/orchestrator/panes"
 )
@@ -54,6 +55,9 @@ func resume(ctx context.Context, o ResumeOptions, run orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
+	if err := finishRollback(ctx, a, run); err != nil {
+		return fmt.Errorf("resuming run %s: %w", run.Name, err)
+	}
 	cols, rows := size(a)
 	back, err := orchestrator.Resume(ctx, orchestrator.ResumeOptions{
 		Run: run, Host: panes.New(server), Self: a.Self, Environ: a.Environ, Cols: cols, Rows: rows,
@@ -70,6 +74,24 @@ func resume(ctx context.Context, o ResumeOptions, run orchestrator.Run) error {
 		return err
 	}
 	return Attach(ctx, a, run)
+}
+
+// finishRollback finishes a rollback of the run that was cut off.
+func finishRollback(ctx context.Context, a *app.App, run orchestrator.Run) error {
+	cut, err := orchestrator.Unfinished(run.Dir)
+	if err != nil || cut == nil {
+		return err
+	}
+	fleet, err := checkpoint.OpenFleet(ctx, a, run)
+	if err != nil {
+		return err
+	}
+	fleet.Host = nil // all is started afterwards
+	if _, err := fleet.FinishRollback(ctx); err != nil {
+		return fmt.Errorf("finishing the rollback that was cut off: %w", err)
+	}
+	fmt.Fprintf(a.Streams.Err, "%s the rollback to point %d, which was cut off\n", a.Theme.Warn.Render("finished:"), cut.Plan.Request.Point)
+	return nil
 }
 
 func tellResumed(a *app.App, run orchestrator.Run, back orchestrator.Resumed, asJSON bool) error {
