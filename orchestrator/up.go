@@ -204,11 +204,12 @@ func checkAgents(agents []recipes.Agent, environ []string) error {
 				return fmt.Errorf("agent %s wants the environment variable %s, which is not set", a.Name, name)
 			}
 		}
-		if a.BuiltIn() || strings.Contains(a.Command[0], "/") {
+		argv := Program(a)
+		if a.BuiltIn() || strings.Contains(argv[0], "/") {
 			continue // a path may be one in the worktree
 		}
-		if _, err := exec.LookPath(a.Command[0]); err != nil {
-			return fmt.Errorf("agent %s: the command %s is not installed: %w", a.Name, a.Command[0], err)
+		if _, err := exec.LookPath(argv[0]); err != nil {
+			return fmt.Errorf("agent %s: the command %s is not installed: %w", a.Name, argv[0], err)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muntin/agent/adapter/custom"
 	"muntin/cmd/internal/cli/app"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/internal/state"
@@ -81,13 +82,7 @@ func Up(ctx context.Context, o UpOptions) (orchestrator.Run, error) {
 			return orchestrator.Run{}, err
 		}
 	}
-	if err := orchestrator.CheckMode(recipe); err != nil {
-		return orchestrator.Run{}, &app.ExitError{Code: app.ExitUsage, Err: err}
-	}
-	for _, key := range orchestrator.NotCarriedOut(recipe) {
-		fmt.Fprintf(a.Streams.Err, "%s %s is not carried out yet\n", a.Theme.Warn.Render("recipe:"), key)
-	}
-	if err := setModel(a, recipe, o.Model); err != nil {
+	if err := usable(a, recipe, o.Model); err != nil {
 		return orchestrator.Run{}, err
 	}
 	run, err := bringUp(ctx, o, repo, recipe)
@@ -104,6 +99,33 @@ func Up(ctx context.Context, o UpOptions) (orchestrator.Run, error) {
 		return run, Attach(ctx, a, run)
 	}
 	return run, nil
+}
+
+// usable makes sure that a recipe can be carried out, gives agents without a
+// model one, and says what has no effect.
+func usable(a *app.App, recipe *recipes.Recipe, model string) error {
+	if err := orchestrator.CheckMode(recipe); err != nil {
+		return &app.ExitError{Code: app.ExitUsage, Err: err}
+	}
+	for _, agent := range recipe.Resolve() {
+		if agent.Adapter == "" {
+			continue
+		}
+		if _, err := custom.Find(custom.Dir(a.Getenv), agent.Adapter); err != nil {
+			return app.Hint(app.Usage("agent %s: %w", agent.Name, err), "see `muntin adapter ls`")
+		}
+	}
+	for _, key := range orchestrator.NotCarriedOut(recipe) {
+		fmt.Fprintf(a.Streams.Err, "%s %s is not carried out yet\n", a.Theme.Warn.Render("recipe:"), key)
+	}
+	return setModel(a, recipe, model)
+}
+
+// noteLayout says when the panes are not placed as the recipe has it.
+func noteLayout(a *app.App, recipe *recipes.Recipe, cols, rows int) {
+	if note := panes.Note(recipe.Layout, len(recipe.Resolve()), cols, rows); note != "" {
+		fmt.Fprintf(a.Streams.Err, "%s %s\n", a.Theme.Warn.Render("layout:"), note)
+	}
 }
 
 func bringUp(ctx context.Context, o UpOptions, repo state.Repo, recipe *recipes.Recipe) (orchestrator.Run, error) {
@@ -128,6 +150,9 @@ func bringUp(ctx context.Context, o UpOptions, repo state.Repo, recipe *recipes.
 	run, err := orchestrator.Up(ctx, up)
 	if errors.Is(err, orchestrator.ErrRunExists) {
 		return run, existing(dir, name)
+	}
+	if err == nil {
+		noteLayout(a, recipe, cols, rows)
 	}
 	return run, err
 }
