@@ -20,6 +20,7 @@ const (
 	InputPlan   InputKind = "plan"   // the plan was read
 	InputTime   InputKind = "time"   // it is as late as State.Wake
 	InputAsked  InputKind = "asked"  // a person asked for something
+	InputFleet  InputKind = "fleet"  // the recipe was changed
 )
 
 // An Input is one thing that happened. All inputs of a run are in its journal.
@@ -38,6 +39,7 @@ type Input struct {
 
 	Heard   map[string]time.Time `json:"heard,omitempty"` // time: when agents gave their last sign of life
 	Request *Request             `json:"request,omitempty"`
+	Fleet   *FleetChange         `json:"fleet,omitempty"`
 }
 
 // A Plan is a reading of PLAN.md.

@@ -33,6 +33,10 @@ func Reduce(s State, in Input) (State, []Effect) {
 		if in.Request != nil {
 			r.asked(*in.Request)
 		}
+	case InputFleet:
+		if in.Fleet != nil {
+			r.fleet(*in.Fleet)
+		}
 	case InputResult:
 		if in.Tasks != nil {
 			r.board(in.Rev, in.Tasks)

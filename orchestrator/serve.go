@@ -81,9 +81,16 @@ func serve(ctx context.Context, o ServeOptions) error {
 	if _, err := git.Resume(ctx); err != nil {
 		return err
 	}
-	journal, st, pending, err := OpenJournal(o.Run.Dir.Journal(), InitialState(o.Run, recipe), o.Now)
+	first, err := o.Run.first()
 	if err != nil {
 		return err
+	}
+	journal, st, pending, err := OpenJournal(o.Run.Dir.Journal(), first, o.Now)
+	if err != nil {
+		return err
+	}
+	if st, pending, err = journal.adopt(o.Run, st, pending); err != nil {
+		return errors.Join(err, journal.Close())
 	}
 	file := board.File{
 		Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo), Versions: o.Dir.BoardVersions(o.Run.Todo),
@@ -96,6 +103,9 @@ func serve(ctx context.Context, o ServeOptions) error {
 	team, err := members(o.Run, recipe)
 	if err != nil {
 		return errors.Join(err, journal.Close())
+	}
+	for name := range st.Left {
+		team[name] = Member{Dir: o.Run.Dir.Agent(name)} // what was said to it can be taken back
 	}
 	crew := NewCrew(CrewOptions{
 		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,

@@ -108,6 +108,7 @@ type Agent struct {
 	First      bool     // the recipe's first prompt is to be sent when those before it have come
 	FirstKey   string   // the effect that sends it, while it is carried out
 	Given      int      // its place in the order in which agents were given tasks
+	Leaves     Leaving
 
 	Restart Restart
 	Silence Silence
@@ -177,6 +178,8 @@ type State struct {
 	Wake     time.Time           // when it wants to be told the time; zero: never
 	Orphans  map[string]string   // the effects that give back tasks whose agents have ended, by task
 	Requests map[string]struct{} // those of people that were taken, by id
+	Recipe   string              // the mark of the recipe that was applied last; empty: that of the start
+	Left     map[string]Agent    // agents that were removed, as they were
 }
 
 // RunCheck is the check of the merged result.

@@ -191,7 +191,7 @@ func (r *step) again(w Work, why, text string) {
 		r.mark(w, TaskBlocked, fmt.Sprintf("%s (attempt %d of %d)", why, w.Attempt, most))
 		return
 	}
-	if r.state.Agents[w.Agent].Restart.Gone {
+	if a := r.state.Agents[w.Agent]; a.Restart.Gone || a.Leaves == LeavesForGood {
 		r.mark(w, TaskOpen, "")
 		return
 	}

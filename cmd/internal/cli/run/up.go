@@ -143,13 +143,14 @@ func bringUp(ctx context.Context, o UpOptions, repo state.Repo, recipe *recipes.
 	up := orchestrator.UpOptions{
 		Repo: repo, Dir: dir, Recipe: recipe, Name: name, Host: panes.New(server), Socket: server.Socket(),
 		Self: a.Self, Program: a.Version, Environ: a.Environ, Cols: cols, Rows: rows, Now: a.Now,
+		Origin: orchestrator.Origin{Recipe: place(o.Recipe), Set: o.Source.Values(), Model: o.Model},
 	}
 	if err := admit(ctx, o, up); err != nil {
 		return orchestrator.Run{}, err
 	}
 	run, err := orchestrator.Up(ctx, up)
 	if errors.Is(err, orchestrator.ErrRunExists) {
-		return run, existing(dir, name)
+		return run, existing(a, dir, name, recipe)
 	}
 	if err == nil {
 		noteLayout(a, recipe, cols, rows)
@@ -204,9 +205,20 @@ func runName(dir state.RepoDir, asked, recipe string) (string, error) {
 	}
 }
 
-func existing(dir state.RepoDir, name string) error {
+// existing says what to do about a run that is there, and how it differs.
+func existing(a *app.App, dir state.RepoDir, name string, recipe *recipes.Recipe) error {
 	run := orchestrator.Run{Dir: dir.Run(name)}
 	err := fmt.Errorf("a run named %s exists in this repository", name)
+	info, infoErr := orchestrator.ReadInfo(run.Dir)
+	run.Info = info
+	change, compareErr := orchestrator.Compare(run, recipe)
+	if infoErr == nil && compareErr == nil && run.Alive() {
+		if change.Empty() {
+			return app.Hint(err, "it is as this recipe says; look at it with `muntin attach %s`, or start another with --name", name)
+		}
+		writeChange(a.Streams.Err, a.Theme, change)
+		return app.Hint(fmt.Errorf("%w and differs from this recipe", err), "make it so with `muntin apply`, end it with `muntin down %s`, or start another with --name", name)
+	}
 	if run.Alive() {
 		return app.Hint(err, "look at it with `muntin attach %s`, end it with `muntin down %s`, or start another with --name", name, name)
 	}
