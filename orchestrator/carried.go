@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"fmt"
-	"slices"
 
 	"muntin/agent/adapter"
 	"muntin/recipes"
@@ -35,24 +34,4 @@ func Program(a recipes.Agent) []string {
 		return nil
 	}
 	return []string{a.Adapter}
-}
-
-// notCarriedOut are the keys that have no effect yet. Whoever builds one takes it
-// out of the list.
-func notCarriedOut() []string {
-	return []string{
-		"hooks", "notify",
-	}
-}
-
-// NotCarriedOut are the keys of the recipe that have no effect yet.
-func NotCarriedOut(r *recipes.Recipe) []string {
-	keys := notCarriedOut()
-	var out []string
-	for _, key := range r.Given() {
-		if slices.Contains(keys, key) {
-			out = append(out, key)
-		}
-	}
-	return out
 }

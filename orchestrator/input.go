@@ -6,6 +6,7 @@ import (
 	"muntin/agent/pty"
 	"muntin/orchestrator/board"
 	"muntin/orchestrator/worktree"
+	"muntin/recipes"
 )
 
 // An InputKind names what happened.
@@ -56,8 +57,9 @@ type Result struct {
 	Output    string   `json:"output,omitempty"`
 	Commit    string   `json:"commit,omitempty"`
 	Conflicts []string `json:"conflicts,omitempty"`
-	State     string   `json:"state,omitempty"` // of a message
-	Gone      bool     `json:"gone,omitempty"`  // the agent that was to have it has ended
+	State     string   `json:"state,omitempty"`  // of a message
+	Gone      bool     `json:"gone,omitempty"`   // the agent that was to have it has ended
+	Notice    string   `json:"notice,omitempty"` // notice: why somebody was not told
 
 	Clashes  []worktree.Conflict `json:"clashes,omitempty"`  // merge: both sides of the conflicts
 	Also     []Also              `json:"also,omitempty"`     // merge: who else changed what it changed
@@ -76,6 +78,7 @@ const (
 	EffectMerge    EffectKind = "merge"     // commit the checked tree and merge it
 	EffectMark     EffectKind = "mark"      // write a task's state on the board
 	EffectRunCheck EffectKind = "run-check" // run the run's check on the merged result
+	EffectNotice   EffectKind = "notice"    // tell hooks and people of an event
 	EffectOverlap  EffectKind = "overlap"   // look for coming conflicts
 	EffectApprove  EffectKind = "approve"   // write on the plan that it is approved
 	EffectRestart  EffectKind = "restart"   // start the agent's supervisor again, in its pane
@@ -100,6 +103,7 @@ type Effect struct {
 	Paths []string        `json:"paths,omitempty"`   // merge: only in these paths, with Base; none: all
 	State TaskState       `json:"state,omitempty"`   // mark
 	Why   string          `json:"why,omitempty"`     // mark: the reason
+	On    recipes.Event   `json:"on,omitempty"`      // notice: the event
 	Held  bool            `json:"held,omitempty"`    // mark: we may have set it to waiting ourselves
 
 	Fresh  bool        `json:"fresh,omitempty"`  // prepare: leave nothing of earlier work in the worktree

@@ -51,6 +51,7 @@ func Reduce(s State, in Input) (State, []Effect) {
 	r.proceed()
 	r.schedule()
 	r.phase()
+	r.notices(s)
 	r.wake()
 	return r.state, r.effects
 }

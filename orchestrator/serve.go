@@ -40,14 +40,15 @@ type Panes interface {
 
 // ServeOptions say which run to orchestrate.
 type ServeOptions struct {
-	Run     Run
-	Repo    state.Repo
-	Dir     state.RepoDir
-	Environ []string                     // of checks
-	Panes   Panes                        // may be nil
-	Starter Starter                      // may be nil: agents that end stay so
-	OnState func(State, []board.Problem) // called after every step, from one goroutine; may be nil
-	Now     func() time.Time
+	Run      Run
+	Repo     state.Repo
+	Dir      state.RepoDir
+	Environ  []string                     // of checks
+	Panes    Panes                        // may be nil
+	Starter  Starter                      // may be nil: agents that end stay so
+	Notifier Notifier                     // of the recipe\'s hooks and notifications; may be nil
+	OnState  func(State, []board.Problem) // called after every step, from one goroutine; may be nil
+	Now      func() time.Time
 }
 
 // Serve is a run's orchestrator: it holds the run's lock and works until ctx
@@ -108,7 +109,7 @@ func serve(ctx context.Context, o ServeOptions) error {
 		team[name] = Member{Dir: o.Run.Dir.Agent(name)} // what was said to it can be taken back
 	}
 	crew := NewCrew(CrewOptions{
-		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
+		Starter: o.Starter, Notifier: o.Notifier, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
 		Style:   worktree.Style(recipe.Merge.Style),
 		Prompts: firstPrompts(o.Run, recipe),
 		Env:     o.Environ, Timeout: recipe.CheckTimeout, Checks: runtime.NumCPU(), Now: o.Now,

@@ -138,7 +138,9 @@ type Settings struct {
 	Branch   string // where checked work is merged to
 	Approval recipes.Approval
 
-	Flow        Flow
+	Flow    Flow
+	Notices []recipes.Event // those that hooks and people wait for
+
 	MaxParallel int               // tasks at work at once; 0: as many as there are agents
 	Stall       Stall             // when a silent agent is nudged
 	Limits      Budget            // of the whole run
@@ -180,6 +182,8 @@ type State struct {
 	Requests map[string]struct{} // those of people that were taken, by id
 	Recipe   string              // the mark of the recipe that was applied last; empty: that of the start
 	Left     map[string]Agent    // agents that were removed, as they were
+
+	Announced bool // it was told that all agents are ready
 }
 
 // RunCheck is the check of the merged result.

@@ -7,10 +7,15 @@ import (
 	"strings"
 
 	"muntin/agent/pty"
+	"muntin/recipes"
 )
 
 // result takes the end of an effect and does what comes next for its task.
 func (r *step) result(key string, res Result) {
+	if res.Notice != "" {
+		r.tell(Fact{Bad: true, Text: res.Notice})
+		return
+	}
 	if key == r.state.RunCheck.Key && key != "" {
 		r.runChecked(res)
 		return
@@ -167,6 +172,7 @@ func (r *step) merged(w Work, res Result) {
 	switch {
 	case res.OK:
 		r.tell(Fact{Agent: w.Agent, Good: true, Text: fmt.Sprintf("^%s is merged to %s", w.Task, r.state.Settings.Branch)})
+		r.notice(Notice{Event: recipes.EventMerged, Agent: w.Agent, Task: w.Task, Text: fmt.Sprintf("^%s is merged to %s", w.Task, r.state.Settings.Branch)})
 		r.landed(w, res)
 		r.look()
 		r.mark(w, TaskDone, "")

@@ -101,8 +101,8 @@ func Up(ctx context.Context, o UpOptions) (orchestrator.Run, error) {
 	return run, nil
 }
 
-// usable makes sure that a recipe can be carried out, gives agents without a
-// model one, and says what has no effect.
+// usable makes sure that a recipe can be carried out, and gives agents without a
+// model one.
 func usable(a *app.App, recipe *recipes.Recipe, model string) error {
 	if err := orchestrator.CheckMode(recipe); err != nil {
 		return &app.ExitError{Code: app.ExitUsage, Err: err}
@@ -114,9 +114,6 @@ func usable(a *app.App, recipe *recipes.Recipe, model string) error {
 		if _, err := custom.Find(custom.Dir(a.Getenv), agent.Adapter); err != nil {
 			return app.Hint(app.Usage("agent %s: %w", agent.Name, err), "see `muntin adapter ls`")
 		}
-	}
-	for _, key := range orchestrator.NotCarriedOut(recipe) {
-		fmt.Fprintf(a.Streams.Err, "%s %s is not carried out yet\n", a.Theme.Warn.Render("recipe:"), key)
 	}
 	return setModel(a, recipe, model)
 }
