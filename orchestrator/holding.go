@@ -126,7 +126,8 @@ func (r *step) orphans() {
 		if !ours || !a.Restart.Gone || under {
 			continue
 		}
-		if _, working := r.state.workOn(t.ID); working {
+		_, working := r.state.workOn(t.ID)
+		if working || r.state.Works[t.Claim].Task == t.ID {
 			continue
 		}
 		r.tell(Fact{Agent: a.Name, Text: fmt.Sprintf("^%s goes back to the board: %s has ended", t.ID, a.Name)})
