@@ -82,16 +82,9 @@ func serve(ctx context.Context, o ServeOptions) error {
 	if _, err := git.Resume(ctx); err != nil {
 		return err
 	}
-	first, err := o.Run.first()
+	journal, st, pending, err := o.Run.recall(o.Now)
 	if err != nil {
 		return err
-	}
-	journal, st, pending, err := OpenJournal(o.Run.Dir.Journal(), first, o.Now)
-	if err != nil {
-		return err
-	}
-	if st, pending, err = journal.adopt(o.Run, st, pending); err != nil {
-		return errors.Join(err, journal.Close())
 	}
 	file := board.File{
 		Path: o.Run.Todo, LockPath: o.Dir.BoardLock(o.Run.Todo), Versions: o.Dir.BoardVersions(o.Run.Todo),
@@ -146,6 +139,22 @@ func firstPrompts(run Run, recipe *recipes.Recipe) func(string) (string, error) 
 		}
 		return recipe.Agents[i].FirstPrompt(run.Root)
 	}
+}
+
+// recall opens a run's journal, and takes what was applied to the run since.
+func (r Run) recall(now func() time.Time) (*Journal, State, []Effect, error) {
+	first, err := r.first()
+	if err != nil {
+		return nil, first, nil, err
+	}
+	journal, st, pending, err := OpenJournal(r.Dir.Journal(), first, now)
+	if err != nil {
+		return nil, st, nil, err
+	}
+	if st, pending, err = journal.adopt(r, st, pending); err != nil {
+		return nil, st, nil, errors.Join(err, journal.Close())
+	}
+	return journal, st, pending, nil
 }
 
 // members tells where each agent works.

@@ -222,10 +222,10 @@ func applyRecipe(ctx context.Context, o ApplyOptions) error {
 	if err := orchestrator.WaitResumed(wait, run, done.Resumed); err != nil {
 		return app.Hint(fmt.Errorf("applying to run %s: %w", run.Name, err), "look at it with `muntin attach %s`", run.Name)
 	}
-	return tellApplied(a, run, want, done, o.JSON)
+	return tellApplied(a, run, done, o.JSON)
 }
 
-func tellApplied(a *app.App, run orchestrator.Run, want *recipes.Recipe, done orchestrator.Applied, asJSON bool) error {
+func tellApplied(a *app.App, run orchestrator.Run, done orchestrator.Applied, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(struct {
 			Run string `json:"run"`
@@ -238,7 +238,7 @@ func tellApplied(a *app.App, run orchestrator.Run, want *recipes.Recipe, done or
 	}
 	switch {
 	case !done.Empty():
-		fmt.Fprintf(a.Streams.Out, "%s run %s is as its recipe says: %d agents\n", a.Theme.Good.Render("✓"), name, len(want.Resolve()))
+		fmt.Fprintf(a.Streams.Out, "%s run %s is as its recipe says: %d agents\n", a.Theme.Good.Render("✓"), name, len(done.Resumed.Agents)+len(done.Resumed.Alive))
 	case done.Resumed.Nothing():
 		fmt.Fprintf(a.Streams.Out, "run %s is as its recipe says; nothing was to be done\n", name)
 	default:
