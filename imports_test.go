@@ -62,7 +62,7 @@ var walls = []struct {
 	{"github.com/fsnotify/fsnotify", []string{"orchestrator/watch", "checkpoint/watch"}},
 	{"charm.land/bubbletea/v2", []string{"agent/tui", "orchestrator/dash", "internal/rest"}},
 	{"charm.land/lipgloss/v2", []string{"agent/tui", "orchestrator/dash", "internal/term"}},
-	{"net/http", []string{"agent/llm/...", "agent/mcp"}},
+	{"net/http", []string{"agent/llm/...", "agent/mcp", "orchestrator/notify"}},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"agent/mcp", "cmd/internal/cli/mcp"}},
 	{"github.com/coder/acp-go-sdk", []string{"agent/acp"}},
 	{"github.com/landlock-lsm/go-landlock", []string{"agent/extension/sandbox"}},

@@ -37,7 +37,7 @@ func (b Back) voids(e Effect) bool {
 		return slices.Contains(b.Agents, e.Agent)
 	case EffectRunCheck:
 		return true
-	case EffectClaim, EffectPrepare, EffectCheck, EffectCommit, EffectFirst, EffectMerge, EffectOverlap, EffectApprove, EffectRestart, EffectRecall:
+	case EffectClaim, EffectPrepare, EffectCheck, EffectCommit, EffectFirst, EffectMerge, EffectOverlap, EffectApprove, EffectRestart, EffectRecall, EffectNotice:
 	}
 	return false // nobody waits for it: see State.wants
 }

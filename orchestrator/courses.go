@@ -18,7 +18,7 @@ func (r *step) passed(w Work) {
 	}
 	task, _ := r.state.Task(w.Task)
 	r.move(w, StageKeeping, r.emit(Effect{
-		Kind: EffectCommit, Task: w.Task, Agent: w.Agent, Tree: w.Tree, On: w.On, Text: firstLine(task.Text) + " (^" + w.Task + ")",
+		Kind: EffectCommit, Task: w.Task, Agent: w.Agent, Tree: w.Tree, Basis: w.On, Text: firstLine(task.Text) + " (^" + w.Task + ")",
 	}))
 }
 

@@ -27,20 +27,21 @@ const maxKept = 32 << 10
 
 // CrewOptions are what a Crew works with.
 type CrewOptions struct {
-	Board   *BoardReader
-	Plan    PlanFile
-	Git     *worktree.Manager
-	Members map[string]Member
-	Prompts func(agent string) (string, error) // the recipe's first prompts
-	Starter Starter                            // may be nil: agents that end stay so
-	Points  *PointTaker                        // takes a fleet point of each landing; may be nil
-	Run     string
-	Branch  string // the integration branch
-	Style   worktree.Style
-	Env     []string
-	Timeout time.Duration // of a check
-	Checks  int           // how many may run at once
-	Now     func() time.Time
+	Board    *BoardReader
+	Plan     PlanFile
+	Git      *worktree.Manager
+	Members  map[string]Member
+	Prompts  func(agent string) (string, error) // the recipe's first prompts
+	Starter  Starter                            // may be nil: agents that end stay so
+	Notifier Notifier                           // may be nil: nobody is told
+	Points   *PointTaker                        // takes a fleet point of each landing; may be nil
+	Run      string
+	Branch   string // the integration branch
+	Style    worktree.Style
+	Env      []string
+	Timeout  time.Duration // of a check
+	Checks   int           // how many may run at once
+	Now      func() time.Time
 }
 
 // A Crew carries out effects in the world: the board's file, the agents'
@@ -111,6 +112,8 @@ func (c *Crew) do(ctx context.Context, e Effect) (in Input, res Result, err erro
 		res, err = c.merge(ctx, e)
 	case EffectRunCheck:
 		res, err = c.runCheck(ctx, e)
+	case EffectNotice:
+		res = c.notify(ctx, e)
 	case EffectOverlap:
 		res.Overlaps, err = c.overlap(ctx)
 	case EffectApprove:

@@ -47,6 +47,10 @@ func backoff(n int, first, last time.Duration) time.Duration {
 // ended takes the end of an agent: it is started again as its policy has it,
 // and keeps its task meanwhile; else its task goes back.
 func (r *step) ended(a Agent, clean bool) {
+	if a.Leaves != LeavesNot {
+		r.leaving(a)
+		return
+	}
 	a.Asks, a.Silence = nil, Silence{}
 	a.Restart.Key, a.Restart.At = "", time.Time{}
 	p := &a.Restart
@@ -104,6 +108,9 @@ func (a *Agent) started() {
 		a.Restart.Count = 0
 	}
 	a.Restart.Key, a.Restart.At, a.Restart.Gone, a.Restart.Fresh = "", time.Time{}, false, true
+	if a.Leaves == LeavesToReturn {
+		a.Leaves = LeavesNot
+	}
 	a.Asks, a.Silence = nil, Silence{}
 }
 

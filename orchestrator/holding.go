@@ -91,6 +91,10 @@ func (r *step) proceed() {
 		if !ok || w.Stage != StageResting {
 			continue
 		}
+		if a.Leaves == LeavesForGood {
+			r.giveBack(w)
+			continue
+		}
 		over := r.over(a)
 		if over != "" && (w.Reads || r.state.Settings.Flow.Lanes > 1 && len(r.lanesOf(w.Task)) > 1) {
 			r.lose(w, TaskBlocked, over) // the others go on without it
@@ -115,10 +119,15 @@ func (r *step) orphans() {
 		}
 		a, ours := r.state.Agents[t.Claim]
 		_, under := r.state.Orphans[t.ID]
+		if !ours {
+			a, ours = r.state.Left[t.Claim]
+			a.Restart.Gone = true
+		}
 		if !ours || !a.Restart.Gone || under {
 			continue
 		}
-		if _, working := r.state.workOn(t.ID); working {
+		_, working := r.state.workOn(t.ID)
+		if working || r.state.Works[t.Claim].Task == t.ID {
 			continue
 		}
 		r.tell(Fact{Agent: a.Name, Text: fmt.Sprintf("^%s goes back to the board: %s has ended", t.ID, a.Name)})

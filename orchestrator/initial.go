@@ -7,8 +7,8 @@ func InitialState(run Run, recipe *recipes.Recipe) State {
 	settings := Settings{
 		Run: run.Name, Attempts: recipe.Attempts, Check: recipe.Checks.Task, RunCheck: recipe.Checks.Run, Branch: run.Branch,
 		Approval: recipe.Board.Approve, MaxParallel: recipe.MaxParallel,
-		Stall:  Stall{After: recipe.Stall.After, Nudges: recipe.Stall.Nudges},
-		Flow:   flowOf(recipe),
+		Stall: Stall{After: recipe.Stall.After, Nudges: recipe.Stall.Nudges},
+		Flow:  flowOf(recipe), Notices: wantedEvents(recipe),
 		Limits: Budget(recipe.Limits), Roles: map[string]Budget{},
 	}
 	for _, role := range recipe.Roles {

@@ -6,6 +6,7 @@ import (
 	"muntin/agent/pty"
 	"muntin/orchestrator/board"
 	"muntin/orchestrator/worktree"
+	"muntin/recipes"
 )
 
 // An InputKind names what happened.
@@ -21,6 +22,7 @@ const (
 	InputTime   InputKind = "time"   // it is as late as State.Wake
 	InputAsked  InputKind = "asked"  // a person asked for something
 	InputBack   InputKind = "back"   // the run went back to a fleet point
+	InputFleet  InputKind = "fleet"  // the recipe was changed
 )
 
 // An Input is one thing that happened. All inputs of a run are in its journal.
@@ -40,6 +42,7 @@ type Input struct {
 	Heard   map[string]time.Time `json:"heard,omitempty"` // time: when agents gave their last sign of life
 	Request *Request             `json:"request,omitempty"`
 	Back    *Back                `json:"back,omitempty"`
+	Fleet   *FleetChange         `json:"fleet,omitempty"`
 }
 
 // A Plan is a reading of PLAN.md.
@@ -56,8 +59,9 @@ type Result struct {
 	Output    string   `json:"output,omitempty"`
 	Commit    string   `json:"commit,omitempty"`
 	Conflicts []string `json:"conflicts,omitempty"`
-	State     string   `json:"state,omitempty"` // of a message
-	Gone      bool     `json:"gone,omitempty"`  // the agent that was to have it has ended
+	State     string   `json:"state,omitempty"`  // of a message
+	Gone      bool     `json:"gone,omitempty"`   // the agent that was to have it has ended
+	Notice    string   `json:"notice,omitempty"` // notice: why somebody was not told
 
 	Clashes  []worktree.Conflict `json:"clashes,omitempty"`  // merge: both sides of the conflicts
 	Also     []Also              `json:"also,omitempty"`     // merge: who else changed what it changed
@@ -76,6 +80,7 @@ const (
 	EffectMerge    EffectKind = "merge"     // commit the checked tree and merge it
 	EffectMark     EffectKind = "mark"      // write a task's state on the board
 	EffectRunCheck EffectKind = "run-check" // run the run's check on the merged result
+	EffectNotice   EffectKind = "notice"    // tell hooks and people of an event
 	EffectOverlap  EffectKind = "overlap"   // look for coming conflicts
 	EffectApprove  EffectKind = "approve"   // write on the plan that it is approved
 	EffectRestart  EffectKind = "restart"   // start the agent's supervisor again, in its pane
@@ -96,11 +101,12 @@ type Effect struct {
 	Text  string          `json:"text,omitempty"`    // send: the message; check, run-check: the command; merge: the subject
 	Msg   pty.MessageKind `json:"message,omitempty"` // send
 	Tree  string          `json:"tree,omitempty"`    // merge
-	On    worktree.Basis  `json:"on,omitzero"`       // merge: what Tree was on top of
+	Basis worktree.Basis  `json:"basis,omitzero"`    // merge: what Tree was on top of
 	Base  string          `json:"base,omitempty"`    // merge: only what changed since this tree; empty: all
 	Paths []string        `json:"paths,omitempty"`   // merge: only in these paths, with Base; none: all
 	State TaskState       `json:"state,omitempty"`   // mark
 	Why   string          `json:"why,omitempty"`     // mark: the reason
+	On    recipes.Event   `json:"on,omitempty"`      // notice: the event
 	Held  bool            `json:"held,omitempty"`    // mark: we may have set it to waiting ourselves
 
 	Fresh  bool        `json:"fresh,omitempty"`  // prepare: leave nothing of earlier work in the worktree

@@ -90,7 +90,7 @@ func (c *Crew) merge(ctx context.Context, e Effect) (Result, error) {
 	message := c.message(e)
 	req := worktree.CommitRequest{Tree: tree, Message: message}
 	if e.Base == "" {
-		req.On = e.On
+		req.On = e.Basis
 	}
 	from, err := c.Git.Commit(ctx, *m.Worktree, req)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *Crew) commit(ctx context.Context, e Effect) (string, error) {
 	if m.Worktree == nil {
 		return "", nil
 	}
-	return c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: c.message(e), On: e.On})
+	return c.Git.Commit(ctx, *m.Worktree, worktree.CommitRequest{Tree: e.Tree, Message: c.message(e), On: e.Basis})
 }
 
 // ownTree is the tree to commit for a task: the checked one, or of that only

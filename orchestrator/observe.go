@@ -23,11 +23,10 @@ var errEnough = errors.New("seen enough")
 // each input, until fn returns true or ctx ends. It sees what the orchestrator
 // decided on, without asking it.
 func Observe(ctx context.Context, run Run, fn func(State) (done bool)) error {
-	recipe, err := run.Recipe()
+	st, err := run.first()
 	if err != nil {
 		return err
 	}
-	st := InitialState(run, recipe)
 	tail, err := watch.Follow(ctx, watch.Options{}, func(line watch.Line) error {
 		if line.Err != nil {
 			return line.Err
@@ -57,11 +56,10 @@ func Observe(ctx context.Context, run Run, fn func(State) (done bool)) error {
 
 // Now folds a run's journal as it is and returns the state.
 func Now(run Run) (State, error) {
-	recipe, err := run.Recipe()
+	st, err := run.first()
 	if err != nil {
 		return State{}, err
 	}
-	st := InitialState(run, recipe)
 	_, err = durable.Lines(run.Dir.Journal(), 0, func(line []byte, _ int64) error {
 		var err error
 		if st, _, err = fold(st, line); err != nil {

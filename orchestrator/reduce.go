@@ -37,6 +37,10 @@ func Reduce(s State, in Input) (State, []Effect) {
 		if in.Back != nil {
 			r.wentBack(*in.Back)
 		}
+	case InputFleet:
+		if in.Fleet != nil {
+			r.fleet(*in.Fleet)
+		}
 	case InputResult:
 		if in.Tasks != nil {
 			r.board(in.Rev, in.Tasks)
@@ -51,6 +55,7 @@ func Reduce(s State, in Input) (State, []Effect) {
 	r.courses()
 	r.schedule()
 	r.phase()
+	r.notices(s)
 	r.wake()
 	return r.state, r.effects
 }

@@ -22,6 +22,7 @@ type Request struct {
 	ID     string        `json:"id"`
 	Time   time.Time     `json:"time"`
 	Budget *BudgetChange `json:"budget,omitempty"`
+	Leave  *Leave        `json:"leave,omitempty"`
 
 	Verdict *Verdict `json:"verdict,omitempty"`
 }
@@ -60,6 +61,9 @@ func (r *step) asked(req Request) {
 	}
 	if req.Verdict != nil {
 		r.verdict(*req.Verdict)
+	}
+	if req.Leave != nil {
+		r.leave(*req.Leave)
 	}
 }
 

@@ -33,6 +33,14 @@ type Info struct {
 	Program string    `json:"program"` // muntin's version
 	// Missing is what the recipe wants in the worktrees and there was none of.
 	Missing []string `json:"missing,omitempty"`
+	Origin  Origin   `json:"origin"`
+}
+
+// An Origin is where a run's recipe came from, so that it can be read again.
+type Origin struct {
+	Recipe string   `json:"recipe,omitempty"` // a name, or the absolute path of a file; empty: no file
+	Set    []string `json:"set,omitempty"`    // values of its parameters, as name=value
+	Model  string   `json:"model,omitempty"`  // for agents that name none
 }
 
 // infoVersion is the version of the format of run.json.

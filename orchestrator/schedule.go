@@ -125,11 +125,13 @@ func (r *step) suits(task Task, a Agent, step int) bool {
 
 // mayPrompt tells whether an agent can be given something to do now.
 func (r *step) mayPrompt(a Agent) bool {
-	return a.State == pty.AgentIdle && !a.Pause.on() && r.over(a) == "" && !r.early(a) && !a.First && a.FirstKey == ""
+	return a.State == pty.AgentIdle && a.Leaves == LeavesNot && !a.Pause.on() && r.over(a) == "" && !r.early(a) && !a.First && a.FirstKey == ""
 }
 
 // able tells whether an agent may be given something some time.
-func (r *step) able(a Agent) bool { return !a.Restart.Gone && r.over(a) == "" }
+func (r *step) able(a Agent) bool {
+	return !a.Restart.Gone && a.Leaves != LeavesForGood && r.over(a) == ""
+}
 
 // assign gives a step of a task to agents. The claim is one for all of them; a
 // task between steps has it.

@@ -43,14 +43,15 @@ type Panes interface {
 
 // ServeOptions say which run to orchestrate.
 type ServeOptions struct {
-	Run     Run
-	Repo    state.Repo
-	Dir     state.RepoDir
-	Environ []string                     // of checks
-	Panes   Panes                        // may be nil
-	Starter Starter                      // may be nil: agents that end stay so
-	OnState func(State, []board.Problem) // called after every step, from one goroutine; may be nil
-	Now     func() time.Time
+	Run      Run
+	Repo     state.Repo
+	Dir      state.RepoDir
+	Environ  []string                     // of checks
+	Panes    Panes                        // may be nil
+	Starter  Starter                      // may be nil: agents that end stay so
+	Notifier Notifier                     // of the recipe\'s hooks and notifications; may be nil
+	OnState  func(State, []board.Problem) // called after every step, from one goroutine; may be nil
+	Now      func() time.Time
 }
 
 // Serve is a run's orchestrator: it holds the run's lock and works until ctx
@@ -87,7 +88,7 @@ func serve(ctx context.Context, o ServeOptions) error {
 	if _, err := git.Resume(ctx); err != nil {
 		return err
 	}
-	journal, st, pending, err := OpenJournal(o.Run.Dir.Journal(), InitialState(o.Run, recipe), o.Now)
+	journal, st, pending, err := o.Run.recall(o.Now)
 	if err != nil {
 		return err
 	}
@@ -103,8 +104,11 @@ func serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
+	for name := range st.Left {
+		team[name] = Member{Dir: o.Run.Dir.Agent(name)} // what was said to it can be taken back
+	}
 	crew := NewCrew(CrewOptions{
-		Starter: o.Starter, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
+		Starter: o.Starter, Notifier: o.Notifier, Board: s.board, Plan: s.plan, Git: git, Members: team, Run: o.Run.Name, Branch: o.Run.Branch,
 		Style:   worktree.Style(recipe.Merge.Style),
 		Points:  &PointTaker{Run: o.Run, Git: git, Recipe: recipe, Now: o.Now},
 		Prompts: firstPrompts(o.Run, recipe),
@@ -142,6 +146,22 @@ func firstPrompts(run Run, recipe *recipes.Recipe) func(string) (string, error) 
 		}
 		return recipe.Agents[i].FirstPrompt(run.Root)
 	}
+}
+
+// recall opens a run's journal, and takes what was applied to the run since.
+func (r Run) recall(now func() time.Time) (*Journal, State, []Effect, error) {
+	first, err := r.first()
+	if err != nil {
+		return nil, first, nil, err
+	}
+	journal, st, pending, err := OpenJournal(r.Dir.Journal(), first, now)
+	if err != nil {
+		return nil, st, nil, err
+	}
+	if st, pending, err = journal.adopt(r, st, pending); err != nil {
+		return nil, st, nil, errors.Join(err, journal.Close())
+	}
+	return journal, st, pending, nil
 }
 
 // members tells where each agent works.

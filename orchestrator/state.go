@@ -110,6 +110,7 @@ type Agent struct {
 	First      bool     // the recipe's first prompt is to be sent when those before it have come
 	FirstKey   string   // the effect that sends it, while it is carried out
 	Given      int      // its place in the order in which agents were given tasks
+	Leaves     Leaving
 
 	Restart Restart
 	Silence Silence
@@ -139,7 +140,9 @@ type Settings struct {
 	Branch   string // where checked work is merged to
 	Approval recipes.Approval
 
-	Flow        Flow
+	Flow    Flow
+	Notices []recipes.Event // those that hooks and people wait for
+
 	MaxParallel int               // tasks at work at once; 0: as many as there are agents
 	Stall       Stall             // when a silent agent is nudged
 	Limits      Budget            // of the whole run
@@ -179,6 +182,10 @@ type State struct {
 	Wake     time.Time           // when it wants to be told the time; zero: never
 	Orphans  map[string]string   // the effects that give back tasks whose agents have ended, by task
 	Requests map[string]struct{} // those of people that were taken, by id
+	Recipe   string              // the mark of the recipe that was applied last; empty: that of the start
+	Left     map[string]Agent    // agents that were removed, as they were
+
+	Announced bool // it was told that all agents are ready
 }
 
 // RunCheck is the check of the merged result.

@@ -7,10 +7,15 @@ import (
 	"strings"
 
 	"muntin/agent/pty"
+	"muntin/recipes"
 )
 
 // result takes the end of an effect and does what comes next for its task.
 func (r *step) result(key string, res Result) {
+	if res.Notice != "" {
+		r.tell(Fact{Bad: true, Text: res.Notice})
+		return
+	}
 	if key == r.state.RunCheck.Key && key != "" {
 		r.runChecked(res)
 		return
@@ -158,7 +163,7 @@ func (r *step) merge(w Work) {
 	}
 	task, _ := r.state.Task(w.Task)
 	r.move(w, StageMerging, r.emit(Effect{
-		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree, On: w.On, Base: w.Start, Paths: task.Files(),
+		Kind: EffectMerge, Task: w.Task, Agent: w.Agent, Tree: w.Tree, Basis: w.On, Base: w.Start, Paths: task.Files(),
 		Text: firstLine(task.Text) + " (^" + w.Task + ")",
 	}))
 }
@@ -167,6 +172,7 @@ func (r *step) merged(w Work, res Result) {
 	switch {
 	case res.OK:
 		r.tell(Fact{Agent: w.Agent, Good: true, Text: fmt.Sprintf("^%s is merged to %s", w.Task, r.state.Settings.Branch)})
+		r.notice(Notice{Event: recipes.EventMerged, Agent: w.Agent, Task: w.Task, Text: fmt.Sprintf("^%s is merged to %s", w.Task, r.state.Settings.Branch)})
 		r.landed(w, res)
 		r.look()
 		r.mark(w, TaskDone, "")
@@ -191,7 +197,7 @@ func (r *step) again(w Work, why, text string) {
 		r.mark(w, TaskBlocked, fmt.Sprintf("%s (attempt %d of %d)", why, w.Attempt, most))
 		return
 	}
-	if r.state.Agents[w.Agent].Restart.Gone {
+	if a := r.state.Agents[w.Agent]; a.Restart.Gone || a.Leaves == LeavesForGood {
 		r.mark(w, TaskOpen, "")
 		return
 	}

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"muntin/agent/pty"
 	"muntin/checkpoint"
 	"muntin/internal/durable"
 	"muntin/internal/id"
@@ -66,6 +65,7 @@ type UpOptions struct {
 	Repo    state.Repo
 	Dir     state.RepoDir
 	Recipe  *recipes.Recipe
+	Origin  Origin // of Recipe
 	Name    string
 	Host    Host
 	Socket  string   // of the tmux server, for the record
@@ -123,17 +123,8 @@ func newBringUp(ctx context.Context, o UpOptions) (*bringUp, error) {
 	}
 	o.Recipe = o.Recipe.Bind(recipes.Vars{Repo: o.Repo.Root, Run: o.Name})
 	u := &bringUp{UpOptions: o, dir: o.Dir.Run(o.Name), agents: o.Recipe.Resolve()}
-	for _, a := range u.agents {
-		if a.Name == BoardPane {
-			return nil, fmt.Errorf("an agent cannot be named %s: the orchestrator's pane is", a.Name)
-		}
-		if err := worktree.CheckNames(o.Name, a.Name); err != nil {
-			return nil, err
-		}
-		if s := u.dir.Agent(a.Name).Socket; len(s) > state.MaxSocketPath {
-			return nil, fmt.Errorf("the socket of agent %s would have a path of %d bytes, more than the %d that systems take: set XDG_RUNTIME_DIR to a shorter folder (%s)",
-				a.Name, len(s), state.MaxSocketPath, s)
-		}
+	if err := checkPlaces(o.Name, u.dir, u.agents); err != nil {
+		return nil, err
 	}
 	if err := checkAgents(u.agents, o.Environ); err != nil {
 		return nil, err
@@ -154,9 +145,26 @@ func newBringUp(ctx context.Context, o UpOptions) (*bringUp, error) {
 		Version: infoVersion, Name: o.Name, From: o.Recipe.Name, Repo: o.Repo.Main, Root: o.Repo.Root, Key: o.Repo.Key(),
 		Base: base, Branch: worktree.Integration(o.Name),
 		Plan: filepath.Join(o.Repo.Root, o.Recipe.Board.Plan), Todo: filepath.Join(o.Repo.Root, o.Recipe.Board.Todo),
-		Created: o.Now(), Socket: o.Socket, Session: SessionName(o.Repo, o.Name), Program: o.Program,
+		Created: o.Now(), Socket: o.Socket, Session: SessionName(o.Repo, o.Name), Program: o.Program, Origin: o.Origin,
 	}
 	return u, nil
+}
+
+// checkPlaces makes sure that agents can have what is named after them.
+func checkPlaces(run string, dir state.RunDir, agents []recipes.Agent) error {
+	for _, a := range agents {
+		if a.Name == BoardPane {
+			return fmt.Errorf("an agent cannot be named %s: the orchestrator's pane is", a.Name)
+		}
+		if err := worktree.CheckNames(run, a.Name); err != nil {
+			return err
+		}
+		if s := dir.Agent(a.Name).Socket; len(s) > state.MaxSocketPath {
+			return fmt.Errorf("the socket of agent %s would have a path of %d bytes, more than the %d that systems take: set XDG_RUNTIME_DIR to a shorter folder (%s)",
+				a.Name, len(s), state.MaxSocketPath, s)
+		}
+	}
+	return nil
 }
 
 // OpenGit opens the git side of a repository's runs.
@@ -204,11 +212,12 @@ func checkAgents(agents []recipes.Agent, environ []string) error {
 				return fmt.Errorf("agent %s wants the environment variable %s, which is not set", a.Name, name)
 			}
 		}
-		if a.BuiltIn() || strings.Contains(a.Command[0], "/") {
+		argv := Program(a)
+		if a.BuiltIn() || strings.Contains(argv[0], "/") {
 			continue // a path may be one in the worktree
 		}
-		if _, err := exec.LookPath(a.Command[0]); err != nil {
-			return fmt.Errorf("agent %s: the command %s is not installed: %w", a.Name, a.Command[0], err)
+		if _, err := exec.LookPath(argv[0]); err != nil {
+			return fmt.Errorf("agent %s: the command %s is not installed: %w", a.Name, argv[0], err)
 		}
 	}
 	return nil
@@ -264,16 +273,7 @@ func (u *bringUp) records(context.Context) error {
 // prompts puts the recipe's first prompts into the inboxes.
 func (u *bringUp) prompts(context.Context) error {
 	for _, a := range u.agents {
-		text, err := a.FirstPrompt(u.Repo.Root)
-		if err != nil {
-			return err
-		}
-		if text == "" || promptedLater(a) {
-			continue
-		}
-		now := u.Now()
-		m := pty.Message{ID: id.New(now), Kind: pty.KindPrompt, Text: text, From: "recipe", Time: now}
-		if err := pty.Enqueue(u.dir.Agent(a.Name), m); err != nil {
+		if err := firstPrompt(u.dir.Agent(a.Name), a, u.Repo.Root, u.Now()); err != nil {
 			return err
 		}
 	}

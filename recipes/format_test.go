@@ -214,18 +214,6 @@ func TestTmuxLayoutSum(t *testing.T) {
 	}
 }
 
-func TestGiven(t *testing.T) {
-	t.Parallel()
-	r, err := Parse("x", []byte(start+"attempts: 3\nlimits: {cost: 1}\nstall: {after: 1m}\nroles: {w: {tools: [read]}}\nhooks: []\nagents: [{name: a, limits: {turns: 1}}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"agents.limits.turns", "agents.name", "agents.tools", "hooks", "limits.cost", "muntin", "name", "stall.after"}
-	if got := r.Given(); !reflect.DeepEqual(got, want) {
-		t.Errorf("given %q, want %q", got, want)
-	}
-}
-
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	r, err := Parse("everything", []byte(everything))

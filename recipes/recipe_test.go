@@ -97,6 +97,22 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// needed are values for the parameters of a recipe that have none.
+func needed(t *testing.T, name string) map[string]string {
+	t.Helper()
+	set := map[string]string{}
+	params, err := Params(name, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range params {
+		if p.Default == nil {
+			set[p.Name] = "something"
+		}
+	}
+	return set
+}
+
 func TestMarshalRoundTrip(t *testing.T) {
 	t.Parallel()
 	tricky := &Recipe{
@@ -109,7 +125,7 @@ func TestMarshalRoundTrip(t *testing.T) {
 	}
 	recipes := []*Recipe{tricky, tricky.Resolved()}
 	for _, info := range List(Options{}) {
-		r, err := Find(info.Name, Options{})
+		r, err := Find(info.Name, Options{Set: needed(t, info.Name)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +153,7 @@ func TestBuiltins(t *testing.T) {
 	var names []string
 	for _, i := range infos {
 		names = append(names, i.Name)
-		r, err := Find(i.Name, Options{})
+		r, err := Find(i.Name, Options{Set: needed(t, i.Name)})
 		if err != nil {
 			t.Errorf("%s: %v", i.Name, err)
 			continue
@@ -146,7 +162,7 @@ func TestBuiltins(t *testing.T) {
 			t.Errorf("%s: recipe %q, description %q", i.Name, r.Name, i.Description)
 		}
 	}
-	if want := []string{"demo", "mixed", "plan", "solo", "workers"}; !reflect.DeepEqual(names, want) {
+	if want := []string{"bugfix", "demo", "docs", "migrate", "mixed", "pair", "plan", "race", "review", "solo", "watch", "workers"}; !reflect.DeepEqual(names, want) {
 		t.Errorf("names %q, want %q", names, want)
 	}
 	demo, err := Find("demo", Options{})
@@ -195,7 +211,7 @@ func TestFind(t *testing.T) {
 	tests := []struct{ name, want string }{
 
 		{"dmo", "did you mean demo"},
-		{"nothing-like-it", "demo, mixed, own, plan, solo, workers"},
+		{"nothing-like-it", "bugfix, demo, docs, migrate, mixed, own, pair, plan, race, review, solo, watch, workers"},
 		{"./missing", "./missing does not exist"},
 		{"missing.yml", "missing.yml does not exist"},
 	}

@@ -6,17 +6,7 @@ import (
 	"errors"
 
 	"muntin/orchestrator"
-	"muntin/recipes"
 	"muntin/tmux"
-)
-
-const (
-	// togetherMax is how many agents share a window with the board by default.
-	togetherMax = 4
-	// togetherCols is how wide that window must be for it.
-	togetherCols = 100
-	// minCols and minRows are the smallest agent's pane that can be worked in.
-	minCols, minRows = 50, 10
 )
 
 // A Host starts and stops fleets on one tmux server.
@@ -141,42 +131,6 @@ func (h *Host) compare(ctx context.Context, session string, seen map[string]bool
 
 func isGone(err error) bool {
 	return errors.Is(err, tmux.ErrNoSuchSession) || errors.Is(err, tmux.ErrNoServer)
-}
-
-// windows lays a fleet out: a few agents beside the board, so that all is
-// seen at once; more in windows of their own.
-func windows(f orchestrator.Fleet) []tmux.WindowSpec {
-	var board, agents []tmux.PaneSpec
-	if f.Board.Name != "" {
-		board = append(board, pane(f.Board))
-	}
-	for _, a := range f.Agents {
-		agents = append(agents, pane(a))
-	}
-	layout := f.Layout.Style
-	if layout == recipes.LayoutAuto || layout == "" {
-		layout = recipes.LayoutTogether
-		if len(agents) > togetherMax || f.Cols < togetherCols {
-			layout = "split"
-		}
-	}
-	var list []tmux.WindowSpec
-	if layout == recipes.LayoutTogether {
-		return []tmux.WindowSpec{{Name: "run", Layout: tmux.MainVertical, Panes: append(board, agents...)}}
-	}
-	if len(board) > 0 {
-		list = append(list, tmux.WindowSpec{Name: orchestrator.BoardPane, Panes: board})
-	}
-	if layout == recipes.LayoutWindows {
-		for _, a := range agents {
-			list = append(list, tmux.WindowSpec{Name: a.Title, Panes: []tmux.PaneSpec{a}})
-		}
-		return list
-	}
-	if len(agents) > 0 {
-		list = append(list, tmux.WindowSpec{Name: "agents", Panes: agents, MinCols: minCols, MinRows: minRows})
-	}
-	return list
 }
 
 func pane(p orchestrator.Pane) tmux.PaneSpec {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"muntin/orchestrator"
-	"muntin/recipes"
 	"muntin/tmux"
 )
 
@@ -59,62 +58,114 @@ func (h *Host) restore(ctx context.Context, f orchestrator.Fleet, names []string
 	if err != nil {
 		return err
 	}
-	there, err := h.find(ctx, f.Session)
-	if err != nil {
-		return err
-	}
 	var errs []error
 	for _, p := range append([]orchestrator.Pane{f.Board}, f.Agents...) {
 		if !slices.Contains(names, p.Name) {
 			continue
 		}
-		ref, err := h.place(ctx, placing{session: session.ID, fleet: f, pane: p, there: there})
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		m := missing{session: session.ID, fleet: f, place: place(f, len(f.Agents)), pane: p}
+		if m.there, err = h.find(ctx, f.Session); err != nil {
+			return errors.Join(append(errs, err)...)
 		}
-		there[p.Name] = tmux.Pane{Ref: ref}
+		errs = append(errs, h.bringBack(ctx, m))
 	}
 	return errors.Join(errs...)
 }
 
-// A placing is one pane on its way to a session that is there.
-type placing struct {
+// Close ends the named panes of a session, whatever runs in them. Those that are
+// not there are no error.
+func (h *Host) Close(ctx context.Context, session string, names []string) error {
+	there, err := h.find(ctx, session)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if p, ok := there[name]; ok {
+			err := h.server.KillPane(ctx, p.Ref)
+			if !isGone(err) && !errors.Is(err, tmux.ErrNoSuchPane) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A missing is one pane on its way back to a session that is there.
+type missing struct {
 	session tmux.SessionID
 	fleet   orchestrator.Fleet
+	place   placing
 	pane    orchestrator.Pane
 	there   map[string]tmux.Pane
 }
 
-// place runs a pane's program where the pane was, else beside the agents, else
-// in a window of its own.
-func (h *Host) place(ctx context.Context, pl placing) (tmux.PaneRef, error) {
-	spec := pane(pl.pane)
-	if was, ok := pl.there[pl.pane.Name]; ok {
-		return was.Ref, h.server.Respawn(ctx, was.Ref, spec)
+// bringBack runs a pane's program where the pane was, else beside the panes that
+// the layout has it with, else in a window of its own.
+func (h *Host) bringBack(ctx context.Context, m missing) error {
+	spec := pane(m.pane)
+	if was, ok := m.there[m.pane.Name]; ok {
+		return h.server.Respawn(ctx, was.Ref, spec)
 	}
-	if beside, ok := pl.beside(); ok {
-		ref, err := h.server.Split(ctx, beside, tmux.Tiled, spec)
-		if !errors.Is(err, tmux.ErrNoSpace) {
-			return ref, err
+	for _, beside := range m.beside() {
+		_, err := h.server.Split(ctx, beside.Ref, tmux.Tiled, spec)
+		if errors.Is(err, tmux.ErrNoSpace) {
+			continue
 		}
+		if err != nil {
+			return err
+		}
+		// The pane is there; how the window looks is not worth failing for.
+		_ = h.server.SelectLayout(ctx, beside.Window, m.place.styleOf(m.count(beside.Window)+1))
+		return nil
 	}
-	made, err := h.server.NewWindow(ctx, pl.session, tmux.WindowSpec{Name: pl.pane.Name, Panes: []tmux.PaneSpec{spec}})
-	if err != nil || len(made.Panes) == 0 {
-		return tmux.PaneRef{}, err
+	name := m.pane.Name
+	if m.place.most > 0 {
+		name = "agents"
 	}
-	return made.Panes[0], nil
+	_, err := h.server.NewWindow(ctx, m.session, tmux.WindowSpec{Name: name, Panes: []tmux.PaneSpec{spec}})
+	return err
 }
 
-// beside finds an agent's pane whose window takes one more.
-func (pl placing) beside() (tmux.PaneRef, bool) {
-	if pl.fleet.Layout.Style == recipes.LayoutWindows || pl.pane.Name == orchestrator.BoardPane {
-		return tmux.PaneRef{}, false
-	}
-	for _, a := range slices.Backward(pl.fleet.Agents) {
-		if p, ok := pl.there[a.Name]; ok {
-			return p.Ref, true
+// count is how many panes of ours a window has.
+func (m missing) count(id tmux.WindowID) int {
+	n := 0
+	for _, p := range m.there {
+		if p.Window == id {
+			n++
 		}
 	}
-	return tmux.PaneRef{}, false
+	return n
+}
+
+// beside are the panes whose windows take one more, best first: the nearest one
+// before it in the fleet's order, so that it gets its place back, then those
+// behind.
+func (m missing) beside() []tmux.Pane {
+	var order []string
+	if m.place.together {
+		order = append(order, m.fleet.Board.Name)
+	}
+	for _, a := range m.fleet.Agents {
+		order = append(order, a.Name)
+	}
+	at := slices.Index(order, m.pane.Name)
+	if m.place.single || at < 0 || m.pane.Name == orchestrator.BoardPane {
+		return nil
+	}
+	names := slices.Clone(order[:at])
+	slices.Reverse(names)
+	var list []tmux.Pane
+	var seen []tmux.WindowID
+	for _, name := range append(names, order[at+1:]...) {
+		p, ok := m.there[name]
+		if !ok || slices.Contains(seen, p.Window) {
+			continue
+		}
+		seen = append(seen, p.Window)
+		if m.count(p.Window) < m.place.room() {
+			list = append(list, p)
+		}
+	}
+	return list
 }

@@ -16,13 +16,12 @@ import (
 // all of a session, a server. What lives is not touched.
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{recipes.LayoutTogether, recipes.LayoutWindows, "split"} {
+	for _, layout := range []string{recipes.LayoutTogether, recipes.LayoutWindows, recipes.LayoutAuto} {
 		t.Run(layout, func(t *testing.T) {
 			t.Parallel()
 			server := tmuxtest.Server(t)
 			host := New(server)
-			f := fleet(t, 3, 200, recipes.LayoutAuto)
-			f.Layout.Style = layout
+			f := fleet(t, 3, 80, layout)
 			if err := host.Start(t.Context(), f); err != nil {
 				t.Fatal(err)
 			}

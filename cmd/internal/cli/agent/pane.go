@@ -113,10 +113,7 @@ func supervise(ctx context.Context, o paneOptions, run orchestrator.Run, name st
 // argvOf is the command of an agent: its own, or muntin's coding agent.
 func argvOf(a *app.App, agent recipes.Agent, session string) []string {
 	if !agent.BuiltIn() {
-		if len(agent.Command) == 0 {
-			return []string{agent.Adapter}
-		}
-		return agent.Command
+		return orchestrator.Program(agent)
 	}
 	argv := []string{a.Self, "agent", "--name", agent.Name, "--model", agent.Model, "--session", session}
 	if agent.Thinking != "" {

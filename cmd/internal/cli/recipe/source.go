@@ -53,6 +53,19 @@ func (s *Source) Load(ctx context.Context, name string) (*recipes.Recipe, error)
 	return recipe, s.explain(name, err)
 }
 
+// Before gives the values that a recipe got before; those of --set go first.
+func (s *Source) Before(values []string) { s.set = append(slices.Clone(values), s.set...) }
+
+// Values are the parameters' values as name=value, the last of a name once.
+func (s *Source) Values() []string {
+	var out []string
+	for _, kv := range s.set {
+		name, _, _ := strings.Cut(kv, "=")
+		out = append(slices.DeleteFunc(out, func(o string) bool { return strings.HasPrefix(o, name+"=") }), kv)
+	}
+	return out
+}
+
 // explain adds what the user can do.
 func (s *Source) explain(name string, err error) error {
 	if !errors.Is(err, recipes.ErrNotFound) {

@@ -15,6 +15,7 @@ import (
 	"muntin/orchestrator"
 	"muntin/orchestrator/board"
 	"muntin/orchestrator/dash"
+	"muntin/orchestrator/notify"
 	"muntin/orchestrator/panes"
 )
 
@@ -56,8 +57,14 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	}
 	var watched orchestrator.Panes
 	var starter orchestrator.Starter
+	told := notify.Options{
+		Recipe: recipe, Run: run, Environ: env, Log: log, Now: a.Now,
+	}
+	if a.Streams.OutTTY {
+		told.Terminal = a.Streams.Out
+	}
 	if server, err := a.Tmux(ctx, run.Socket); err == nil {
-		watched = panes.New(server)
+		watched, told.Messenger = panes.New(server), panes.New(server)
 		starter = &orchestrator.FleetStarter{
 			Run: run, Host: panes.New(server), Fleet: orchestrator.NewFleet(run, recipe, orchestrator.FleetOptions{Self: a.Self, Environ: env}),
 		}
@@ -79,7 +86,7 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	group.Go(func() error {
 		defer stop()
 		return orchestrator.Serve(ctx, orchestrator.ServeOptions{
-			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: watched, Starter: starter, Now: a.Now,
+			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: watched, Starter: starter, Notifier: notify.New(told), Now: a.Now,
 			OnState: func(s orchestrator.State, problems []board.Problem) { screen.update(s, problems) },
 		})
 	})

@@ -70,6 +70,9 @@ func resume(ctx context.Context, o ResumeOptions, run orchestrator.Run) error {
 	if err := orchestrator.WaitResumed(wait, run, back); err != nil {
 		return app.Hint(fmt.Errorf("resuming run %s: %w", run.Name, err), "look at it with `muntin attach %s`", run.Name)
 	}
+	if recipe, err := run.Recipe(); err == nil && back.Session {
+		noteLayout(a, recipe, cols, rows)
+	}
 	if err := tellResumed(a, run, back, o.JSON); err != nil || !o.Attach {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"muntin/agent/adapter/custom"
 	"muntin/cmd/internal/cli/app"
 	"muntin/cmd/internal/cli/recipe"
 	"muntin/internal/state"
@@ -81,13 +82,7 @@ func Up(ctx context.Context, o UpOptions) (orchestrator.Run, error) {
 			return orchestrator.Run{}, err
 		}
 	}
-	if err := orchestrator.CheckMode(recipe); err != nil {
-		return orchestrator.Run{}, &app.ExitError{Code: app.ExitUsage, Err: err}
-	}
-	for _, key := range orchestrator.NotCarriedOut(recipe) {
-		fmt.Fprintf(a.Streams.Err, "%s %s is not carried out yet\n", a.Theme.Warn.Render("recipe:"), key)
-	}
-	if err := setModel(a, recipe, o.Model); err != nil {
+	if err := usable(a, recipe, o.Model); err != nil {
 		return orchestrator.Run{}, err
 	}
 	run, err := bringUp(ctx, o, repo, recipe)
@@ -106,6 +101,30 @@ func Up(ctx context.Context, o UpOptions) (orchestrator.Run, error) {
 	return run, nil
 }
 
+// usable makes sure that a recipe can be carried out, and gives agents without a
+// model one.
+func usable(a *app.App, recipe *recipes.Recipe, model string) error {
+	if err := orchestrator.CheckMode(recipe); err != nil {
+		return &app.ExitError{Code: app.ExitUsage, Err: err}
+	}
+	for _, agent := range recipe.Resolve() {
+		if agent.Adapter == "" {
+			continue
+		}
+		if _, err := custom.Find(custom.Dir(a.Getenv), agent.Adapter); err != nil {
+			return app.Hint(app.Usage("agent %s: %w", agent.Name, err), "see `muntin adapter ls`")
+		}
+	}
+	return setModel(a, recipe, model)
+}
+
+// noteLayout says when the panes are not placed as the recipe has it.
+func noteLayout(a *app.App, recipe *recipes.Recipe, cols, rows int) {
+	if note := panes.Note(recipe.Layout, len(recipe.Resolve()), cols, rows); note != "" {
+		fmt.Fprintf(a.Streams.Err, "%s %s\n", a.Theme.Warn.Render("layout:"), note)
+	}
+}
+
 func bringUp(ctx context.Context, o UpOptions, repo state.Repo, recipe *recipes.Recipe) (orchestrator.Run, error) {
 	a := o.App
 	server, err := a.Tmux(ctx, "")
@@ -121,13 +140,17 @@ func bringUp(ctx context.Context, o UpOptions, repo state.Repo, recipe *recipes.
 	up := orchestrator.UpOptions{
 		Repo: repo, Dir: dir, Recipe: recipe, Name: name, Host: panes.New(server), Socket: server.Socket(),
 		Self: a.Self, Program: a.Version, Environ: a.Environ, Cols: cols, Rows: rows, Now: a.Now,
+		Origin: orchestrator.Origin{Recipe: place(o.Recipe), Set: o.Source.Values(), Model: o.Model},
 	}
 	if err := admit(ctx, o, up); err != nil {
 		return orchestrator.Run{}, err
 	}
 	run, err := orchestrator.Up(ctx, up)
 	if errors.Is(err, orchestrator.ErrRunExists) {
-		return run, existing(dir, name)
+		return run, existing(a, dir, name, recipe)
+	}
+	if err == nil {
+		noteLayout(a, recipe, cols, rows)
 	}
 	return run, err
 }
@@ -179,9 +202,20 @@ func runName(dir state.RepoDir, asked, recipe string) (string, error) {
 	}
 }
 
-func existing(dir state.RepoDir, name string) error {
+// existing says what to do about a run that is there, and how it differs.
+func existing(a *app.App, dir state.RepoDir, name string, recipe *recipes.Recipe) error {
 	run := orchestrator.Run{Dir: dir.Run(name)}
 	err := fmt.Errorf("a run named %s exists in this repository", name)
+	info, infoErr := orchestrator.ReadInfo(run.Dir)
+	run.Info = info
+	change, compareErr := orchestrator.Compare(run, recipe)
+	if infoErr == nil && compareErr == nil && run.Alive() {
+		if change.Empty() {
+			return app.Hint(err, "it is as this recipe says; look at it with `muntin attach %s`, or start another with --name", name)
+		}
+		writeChange(a.Streams.Err, a.Theme, change)
+		return app.Hint(fmt.Errorf("%w and differs from this recipe", err), "make it so with `muntin apply`, end it with `muntin down %s`, or start another with --name", name)
+	}
 	if run.Alive() {
 		return app.Hint(err, "look at it with `muntin attach %s`, end it with `muntin down %s`, or start another with --name", name, name)
 	}
