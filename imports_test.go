@@ -38,7 +38,6 @@ var mayImport = []struct {
 		"agent", "agent/llm", "agent/tool", "agent/session", "agent/compact", "agent/resource", "agent/extension", "internal/...",
 	}},
 	{"agent/tui", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
-	{"agent/tui/markdown", nil},
 	{"agent/tui/live", nil},
 	{"agent/tui/editor", []string{"internal/..."}},
 	{"agent/rpc", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
