@@ -82,7 +82,7 @@ func (c *childCommands) Terminal(argv []string) *exec.Cmd {
 type childLive struct{}
 
 func (childLive) Screen(ctx context.Context, agent string, fn func(Screen)) {
-	fn(Screen{Cols: 80, Rows: 24, Lines: []string{"the screen of " + agent}})
+	fn(Screen{Cols: 80, Rows: 24, Lines: []string{strings.Repeat(agent, 4)}})
 	<-ctx.Done()
 }
 
@@ -177,7 +177,7 @@ func (term *terminal) exit(want int) {
 func TestLiveKeys(t *testing.T) {
 	t.Parallel()
 	term := start(t, "busy")
-	mark := term.until(0, "Parse the command line")
+	mark := term.until(0, "Print the counts as JSON")
 	term.press("q")
 	mark = term.until(mark, "Leave?")
 	term.press("n")
@@ -187,15 +187,15 @@ func TestLiveKeys(t *testing.T) {
 	term.press("sfail\r")
 	mark = term.until(mark, "it failed")
 	term.press("\r")
-	mark = term.until(mark, "the screen of ann")
+	mark = term.until(mark, "annannannann")
 	term.press("\x1b[C")
-	mark = term.until(mark, "the screen of bob")
+	mark = term.until(mark, "bobbobbobbob")
 	term.press("a") // takes the terminal
 	mark = term.until(mark, "terminal: attach bob --run demo")
 	term.press("5")
 	mark = term.until(mark, "a message")
 	term.press("1")
-	mark = term.until(mark, "Parse the command line")
+	mark = term.until(mark, "Print the counts as JSON")
 	if err := pty.Setsize(term.tty, &pty.Winsize{Rows: 30, Cols: 120}); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestLiveEnds(t *testing.T) {
 	t.Parallel()
 	for key, code := range map[string]int{"sclose\r": 0, "scancel\r": 4} {
 		term := start(t, "busy")
-		term.until(0, "Parse the command line")
+		term.until(0, "Print the counts as JSON")
 		term.press(key)
 		term.exit(code)
 		<-term.done
@@ -224,7 +224,7 @@ func TestLiveEnds(t *testing.T) {
 func TestLiveTicks(t *testing.T) {
 	t.Parallel()
 	term := start(t, "busy")
-	mark := term.until(0, "Parse the command line")
+	mark := term.until(0, "Print the counts as JSON")
 	for _, second := range []string{"2", "3"} { // "1" may have come with the first drawing
 		mark = term.until(mark, second)
 	}
@@ -237,7 +237,7 @@ func TestLiveRests(t *testing.T) {
 	}
 	t.Parallel()
 	term := start(t, "idle")
-	mark := term.until(0, "Parse the command line")
+	mark := term.until(0, "Print the counts as JSON")
 	rested := func() bool {
 		before := switches(t, term.cmd.Process.Pid)
 		<-time.After(time.Second)
