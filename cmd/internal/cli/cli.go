@@ -151,6 +151,7 @@ func commands() []command {
 		{"run", "run", run.NewRun},
 		{"ls", "run", run.NewLs},
 		{"attach", "run", run.NewAttach},
+		{"watch", "run", run.NewWatch},
 		{"down", "run", run.NewDown},
 		{"merge", "run", work.NewMerge},
 		{"clean", "run", work.NewClean},

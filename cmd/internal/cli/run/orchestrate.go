@@ -64,13 +64,16 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	} else {
 		log.Warn("panes are not watched, and agents are not started again", "error", err)
 	}
-	screen := newScreen(run, recipe)
+	shown, err := newScreen(ctx, a, run)
+	if err != nil {
+		return err
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
 	group.Go(func() error {
 		defer stop()
-		err := screen.show(ctx, a)
+		err := shown.show(ctx, dash.Options{Owner: true, Commands: commands{app: a, run: run}})
 		if errors.Is(err, dash.ErrQuit) || ctx.Err() != nil {
 			return nil // asked to end
 		}
@@ -80,7 +83,7 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 		defer stop()
 		return orchestrator.Serve(ctx, orchestrator.ServeOptions{
 			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: watched, Starter: starter, Now: a.Now,
-			OnState: func(s orchestrator.State, problems []board.Problem) { screen.update(s, problems) },
+			OnState: func(s orchestrator.State, problems []board.Problem) { shown.source.Update(s, problems) },
 		})
 	})
 	if err := group.Wait(); err != nil {
