@@ -27,6 +27,7 @@ type Source struct {
 	run    orchestrator.Run
 	models map[string]string
 	now    func() time.Time
+	onView func(dash.View)
 	lines  *lines
 	wake   chan struct{} // holds one: there is a newer state
 
@@ -52,13 +53,16 @@ type Options struct {
 	// Stat counts the lines that an agent has changed and that are not merged.
 	// It is called from one goroutine. nil: they are not shown.
 	Stat func(ctx context.Context, agent string) (added, deleted int, err error)
+	// OnView is called with each View before it is sent, from Run's goroutine. It
+	// must not block. nil: nobody.
+	OnView func(dash.View)
 }
 
 // New makes the Source of a run.
 func New(o Options) *Source {
 	s := &Source{
 		run: o.Run, models: map[string]string{}, now: o.Now, wake: make(chan struct{}, 1), pulses: map[string]*pulse{},
-		lines: newLines(o.Stat),
+		lines: newLines(o.Stat), onView: o.OnView,
 	}
 	for _, a := range o.Recipe.Resolve() {
 		s.models[a.Name] = a.Model
@@ -107,10 +111,14 @@ func (s *Source) Run(ctx context.Context, views chan<- dash.View) {
 		if newest == nil {
 			continue
 		}
+		v := s.View(newest.state, newest.problems)
+		if s.onView != nil {
+			s.onView(v)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case views <- s.View(newest.state, newest.problems):
+		case views <- v:
 		}
 		rest.Reset(every)
 		select {

@@ -12,10 +12,12 @@ import (
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/logfile"
 	"muntin/internal/state"
+	"muntin/internal/term"
 	"muntin/orchestrator"
 	"muntin/orchestrator/board"
 	"muntin/orchestrator/dash"
 	"muntin/orchestrator/panes"
+	"muntin/tmux"
 )
 
 // NewOrchestrate makes `muntin orchestrate`, the process in the board's pane.
@@ -55,16 +57,21 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 		return err
 	}
 	var watched orchestrator.Panes
+	var signs *panes.Signs
+	var onView func(dash.View)
 	var starter orchestrator.Starter
 	if server, err := a.Tmux(ctx, run.Socket); err == nil {
-		watched = panes.New(server)
+		host := panes.New(server)
+		watched = host
+		signs = host.NewSigns(run.Session)
+		onView = func(v dash.View) { showSigns(a, signs, v) }
 		starter = &orchestrator.FleetStarter{
 			Run: run, Host: panes.New(server), Fleet: orchestrator.NewFleet(run, recipe, orchestrator.FleetOptions{Self: a.Self, Environ: env}),
 		}
 	} else {
 		log.Warn("panes are not watched, and agents are not started again", "error", err)
 	}
-	shown, err := newScreen(ctx, a, run)
+	shown, err := newScreen(ctx, a, run, onView)
 	if err != nil {
 		return err
 	}
@@ -79,6 +86,9 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 		}
 		return err
 	})
+	if signs != nil {
+		group.Go(func() error { signs.Run(ctx); return nil })
+	}
 	group.Go(func() error {
 		defer stop()
 		return orchestrator.Serve(ctx, orchestrator.ServeOptions{
@@ -95,4 +105,20 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	}
 	log.Info("the orchestrator was ended")
 	return nil
+}
+
+// showSigns has tmux show what a view says.
+func showSigns(a *app.App, signs *panes.Signs, v dash.View) {
+	colour := a.Getenv("NO_COLOR") == ""
+	agents := map[string]panes.Sign{}
+	for _, agent := range v.Agents {
+		s := dash.SignOf(agent, a.Now(), colour)
+		agents[agent.Name] = panes.Sign{State: s.State, Mark: s.Mark, Style: s.Style, Task: agent.Task, Since: s.Since}
+	}
+	text, needs := dash.Words(v)
+	segment := tmux.Escape(text)
+	if needs != "" {
+		segment += " #[" + term.TmuxStyle(a.Theme.Warn.Bold(true), colour) + "]" + tmux.Escape(needs) + "#[default]"
+	}
+	signs.Update(segment, agents)
 }

@@ -24,12 +24,12 @@ type screen struct {
 	source *source.Source
 }
 
-func newScreen(ctx context.Context, a *app.App, run orchestrator.Run) (*screen, error) {
+func newScreen(ctx context.Context, a *app.App, run orchestrator.Run, onView func(dash.View)) (*screen, error) {
 	recipe, err := run.Recipe()
 	if err != nil {
 		return nil, err
 	}
-	o := source.Options{Run: run, Recipe: recipe, Now: a.Now}
+	o := source.Options{Run: run, Recipe: recipe, Now: a.Now, OnView: onView}
 	if repo, err := state.FindRepo(run.Root); err == nil {
 		if git, err := orchestrator.OpenGit(ctx, repo, a.Layout.Repo(repo), a.Now); err == nil {
 			o.Stat = func(ctx context.Context, agent string) (added, deleted int, err error) {

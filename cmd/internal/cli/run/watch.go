@@ -64,7 +64,7 @@ func watch(ctx context.Context, o WatchOptions) error {
 			return err
 		}
 	}
-	shown, err := newScreen(ctx, a, run)
+	shown, err := newScreen(ctx, a, run, nil)
 	if err != nil {
 		return err
 	}
