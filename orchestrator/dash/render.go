@@ -131,20 +131,12 @@ func (f frame) header() []string {
 
 // tabBar names the tabs, shorter where there is less room.
 func (f frame) tabBar(lay *layout) string {
-	names := tabNames()
-	label := func(t Tab, long int) string {
-		text := names[t][long]
-		if t == TabNeeds && len(f.Needs) > 0 {
-			text += fmt.Sprintf(" %d", len(f.Needs))
-		}
-		return fmt.Sprintf("%d %s", t+1, text)
-	}
-	gap, long := 3, 0
-	for _, try := range [][2]int{{3, 0}, {2, 0}, {2, 1}, {1, 1}} {
+	gap, long := 0, 0
+	for _, try := range [][2]int{{3, 0}, {2, 0}, {2, 1}, {1, 1}, {1, 2}} {
 		gap, long = try[0], try[1]
 		total := -gap
 		for t := range tabCount {
-			total += gap + term.Width(label(t, long))
+			total += gap + term.Width(f.tabLabel(t, long))
 		}
 		if total <= f.width {
 			break
@@ -153,7 +145,7 @@ func (f frame) tabBar(lay *layout) string {
 	var b strings.Builder
 	x := 0
 	for t := range tabCount {
-		text := label(t, long)
+		text := f.tabLabel(t, long)
 		if t > 0 {
 			b.WriteString(strings.Repeat(" ", gap))
 			x += gap
@@ -170,6 +162,19 @@ func (f frame) tabBar(lay *layout) string {
 		b.WriteString(style.Render(text))
 	}
 	return b.String()
+}
+
+// tabLabel is a tab's name: its long one, its short one, or, where it is not
+// the present one, its number only.
+func (f frame) tabLabel(t Tab, short int) string {
+	text := fmt.Sprint(int(t) + 1)
+	if short < 2 || t == f.tab {
+		text += " " + tabNames()[t][min(short, 1)]
+	}
+	if t == TabNeeds && len(f.Needs) > 0 {
+		text += fmt.Sprintf(" (%d)", len(f.Needs))
+	}
+	return text
 }
 
 // progress is a bar with the done part and the part at work.

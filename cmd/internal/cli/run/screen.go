@@ -77,6 +77,7 @@ func (c commands) Terminal(argv []string) *exec.Cmd {
 	argv = c.argv(argv)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = c.run.Root, c.env()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return cmd
 }
 

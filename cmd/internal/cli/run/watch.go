@@ -50,14 +50,18 @@ func NewWatch(a *app.App) *cobra.Command {
 }
 
 func watch(ctx context.Context, o WatchOptions) error {
+	run, err := o.App.Run(o.Run)
+	if err != nil {
+		return err
+	}
+	return watchRun(ctx, run, o)
+}
+
+func watchRun(ctx context.Context, run orchestrator.Run, o WatchOptions) error {
 	a := o.App
 	tab, ok := dash.ParseTab(o.View)
 	if !ok {
 		return app.Usage("there is no view %q: there are %s", o.View, strings.Join(dash.TabNames(), ", "))
-	}
-	run, err := a.Run(o.Run)
-	if err != nil {
-		return err
 	}
 	if o.Agent != "" {
 		if _, err := app.Agent(run, o.Agent); err != nil {
@@ -84,10 +88,7 @@ func watch(ctx context.Context, o WatchOptions) error {
 		return err
 	})
 	group.Go(func() error {
-		err := orchestrator.Observe(ctx, run, func(st orchestrator.State) bool {
-			shown.source.Update(st, nil)
-			return false
-		})
+		err := orchestrator.Follow(ctx, run, func(st orchestrator.State) { shown.source.Update(st, nil) })
 		if ctx.Err() != nil {
 			return nil
 		}
