@@ -197,7 +197,7 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 	case msg.err != nil:
 		m.status = msg.err.Error()
 	case msg.act.page && out == "":
-		m.status = msg.act.line("") + " has nothing to show"
+		m.page = &page{title: msg.act.line(""), lines: []string{term.DefaultTheme().Dim.Render("nothing")}}
 	case msg.act.page:
 		m.page = &page{title: msg.act.line(""), lines: painted(lines)}
 	case msg.act.tty:

@@ -177,8 +177,10 @@ func commands() []command {
 		{"rollback", "files", checkpoint.NewRollback},
 		{"undo", "files", work.NewUndo},
 		{"redo", "files", checkpoint.NewRedo},
+		{"keys", "more", run.NewKeys},
 		{"doctor", "more", doctor.NewCmd},
 		{"orchestrate", "", run.NewOrchestrate},
+		{"popup", "", run.NewPopup},
 		{"pane", "", agent.NewPane},
 		{"hook", "", hook.NewCmd},
 	}

@@ -64,6 +64,11 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 		host := panes.New(server)
 		watched = host
 		signs = host.NewSigns(run.Session)
+		if server.Ours() {
+			if err := server.BindPopups(ctx, leadKey, popupKeys(a)); err != nil {
+				log.Warn("no keys open popups", "error", err)
+			}
+		}
 		onView = func(v dash.View) { showSigns(a, signs, v) }
 		starter = &orchestrator.FleetStarter{
 			Run: run, Host: panes.New(server), Fleet: orchestrator.NewFleet(run, recipe, orchestrator.FleetOptions{Self: a.Self, Environ: env}),
