@@ -44,7 +44,7 @@ func (f frame) needRow(n Need) string {
 func (f frame) needActs(n Need) []act {
 	var acts []act
 	enter := "enter"
-	if n.Answer != nil {
+	if n.Answer != nil && f.canDo {
 		acts = append(acts, act{key: enter, label: n.Label, argv: n.Answer, sure: n.Kind != NeedPlan})
 		enter = "v"
 	}
@@ -52,7 +52,7 @@ func (f frame) needActs(n Need) []act {
 		acts = append(acts, act{key: "p", label: "read the plan", plan: true})
 	}
 	if a, ok := f.View.find(n.Agent); ok {
-		if n.Kind == NeedAnswer {
+		if n.Kind == NeedAnswer && f.canDo {
 			acts = append(acts, act{key: enter, label: "answer in its pane", argv: []string{"attach", a.Name, "--run", f.Run}, tty: true})
 			enter = "v"
 		}
