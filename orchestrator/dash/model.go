@@ -43,9 +43,11 @@ type (
 		err  error
 	}
 	doneMsg struct {
-		act act
-		out string
-		err error
+		act  act
+		ran  []string
+		line string
+		out  string
+		err  error
 	}
 )
 
@@ -175,12 +177,12 @@ func (m *model) took(msg messagesMsg) {
 func (m *model) do(a act, text string) tea.Cmd {
 	argv := a.with(text)
 	if a.tty {
-		return tea.ExecProcess(m.opts.Commands.Terminal(argv), func(err error) tea.Msg { return doneMsg{act: a, err: err} })
+		return tea.ExecProcess(m.opts.Commands.Terminal(argv), func(err error) tea.Msg { return doneMsg{act: a, ran: argv, line: a.line(text), err: err} })
 	}
 	m.busy, m.status = a.line(text), ""
 	m.wg.Go(func() {
 		out, err := m.opts.Commands.Run(m.ctx, argv)
-		m.send(doneMsg{a, out, err})
+		m.send(doneMsg{act: a, ran: argv, line: a.line(text), out: out, err: err})
 	})
 	return nil
 }
@@ -197,14 +199,14 @@ func (m *model) done(msg doneMsg) tea.Cmd {
 	case msg.err != nil:
 		m.status = msg.err.Error()
 	case msg.act.page && out == "":
-		m.page = &page{title: msg.act.line(""), lines: []string{term.DefaultTheme().Dim.Render("nothing")}}
+		m.page = &page{title: msg.line, lines: []string{term.DefaultTheme().Dim.Render("nothing")}}
 	case msg.act.page:
-		m.page = &page{title: msg.act.line(""), lines: painted(lines)}
+		m.page = &page{title: msg.line, lines: painted(lines)}
 	case msg.act.tty:
 	case out != "":
 		m.status = lines[0]
 	default:
-		m.status = msg.act.line("")
+		m.status = msg.line
 	}
 	m.asked = time.Time{}
 	if m.opts.Once && m.page == nil && !m.bad {
