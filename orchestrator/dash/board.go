@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"muntin/internal/markdown"
 	"muntin/internal/term"
 )
@@ -24,7 +22,7 @@ func (f frame) taskNote() string {
 	return strings.Join(parts, ", ")
 }
 
-func (f frame) taskMark(s TaskState) (string, lipgloss.Style) {
+func (f frame) taskMark(s TaskState) (string, paint) {
 	switch s {
 	case TaskOpen:
 		return "○", f.theme.Dim
@@ -51,9 +49,10 @@ func (f frame) boardRows() []row {
 			key = fmt.Sprintf("#%d %s", i, t.Text)
 		}
 		rows = append(rows, row{
-			key: key, find: strings.Join([]string{t.ID, t.Text, string(t.State), t.Agent, t.Note}, " "),
+			key:  key,
+			find: func() string { return strings.Join([]string{t.ID, t.Text, string(t.State), t.Agent, t.Note}, " ") },
 			text: func(width int) string { return f.boardRow(t, width) },
-			acts: f.taskActs(t),
+			acts: func() []act { return f.taskActs(t) },
 		})
 	}
 	return rows
@@ -72,7 +71,7 @@ func (f frame) boardRow(t Task, width int) string {
 	return sides(left, f.holder(t, width/3), width)
 }
 
-func (f frame) noteStyle(t Task) lipgloss.Style {
+func (f frame) noteStyle(t Task) paint {
 	switch t.State {
 	case TaskBlocked:
 		return f.theme.Bad

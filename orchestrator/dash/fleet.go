@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"muntin/internal/term"
 )
 
@@ -58,14 +56,19 @@ func (f frame) fleetRows() []row {
 	rows := make([]row, 0, len(f.Agents))
 	for i, a := range f.Agents {
 		rows = append(rows, row{
-			key: a.Name, find: strings.Join([]string{a.Name, a.Role, a.Model, string(a.State), a.Task, a.Note}, " "),
+			key: a.Name,
+			find: func() string {
+				return strings.Join([]string{a.Name, a.Role, a.Model, string(a.State), a.Task, a.Note}, " ")
+			},
 			text: func(w int) string {
 				if w != width {
 					columns, width = f.fleetColumns(w), w
 				}
 				return tableRow(columns, i, f.doing(a))
 			},
-			acts: append([]act{{key: "enter", label: "open", open: a.Name}}, f.agentActs(a)...),
+			acts: func() []act {
+				return append([]act{{key: "enter", label: "open", open: a.Name}}, f.agentActs(a)...)
+			},
 		})
 	}
 	return rows
@@ -133,7 +136,7 @@ func (f frame) agentNote() string {
 	return strings.Join(parts, ", ")
 }
 
-func (f frame) agentMark(s AgentState) (string, lipgloss.Style) {
+func (f frame) agentMark(s AgentState) (string, paint) {
 	switch s {
 	case AgentWorking:
 		return "●", f.theme.Busy

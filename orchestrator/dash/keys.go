@@ -294,8 +294,11 @@ func (m *model) click(at tea.Mouse) tea.Cmd {
 	}
 	was := m.frame().chosen(rows)
 	m.choose(rows, i)
-	if was == i && m.places[m.tab].key == rows[i].key && rows[i].acts != nil && rows[i].acts[0].open != "" {
-		return m.begin(rows[i].acts[0])
+	if was != i || rows[i].acts == nil {
+		return nil
+	}
+	if acts := rows[i].acts(); len(acts) > 0 && acts[0].open != "" {
+		return m.begin(acts[0])
 	}
 	return nil
 }

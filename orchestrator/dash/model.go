@@ -18,6 +18,7 @@ type model struct {
 	ctx           context.Context
 	opts          Options
 	view          View
+	theme         palette
 	width, height int
 	lay           layout
 	left          bool
@@ -52,7 +53,7 @@ type (
 )
 
 func newModel(ctx context.Context, opts Options) *model {
-	m := &model{ctx: ctx, opts: opts}
+	m := &model{ctx: ctx, opts: opts, theme: newPalette(term.DefaultTheme())}
 	m.tab, m.agent = opts.Tab, opts.Agent
 	m.canDo, m.owner = opts.Commands != nil, opts.Owner
 	m.plain = !isUTF8(opts.Env)
@@ -245,7 +246,7 @@ func (m *model) quit() tea.Cmd {
 
 // frame is what there is to draw.
 func (m *model) frame() frame {
-	return frame{View: m.view, ui: m.ui, width: m.width, height: m.height, now: m.opts.Now(), theme: term.DefaultTheme()}
+	return frame{View: m.view, ui: m.ui, width: m.width, height: m.height, now: m.opts.Now(), theme: m.theme}
 }
 
 // View draws.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"muntin/internal/term"
 )
 
@@ -27,7 +25,7 @@ type frame struct {
 	ui
 	width, height int
 	now           time.Time
-	theme         term.Theme
+	theme         palette
 }
 
 // render draws height lines, none wider than width, with styles from the
@@ -155,7 +153,7 @@ func (f frame) tabBar(lay *layout) string {
 		style := f.theme.Dim
 		switch {
 		case t == f.tab:
-			style = f.theme.Title.Underline(true)
+			style = f.theme.Here
 		case t == TabNeeds && len(f.Needs) > 0:
 			style = f.theme.Warn
 		}
@@ -223,7 +221,7 @@ func (f frame) question() string {
 	return f.theme.Warn.Render(term.Truncate(text, f.width))
 }
 
-func (f frame) phaseMark() (string, lipgloss.Style) {
+func (f frame) phaseMark() (string, paint) {
 	switch f.Phase {
 	case PhaseDone:
 		return "●", f.theme.Good
@@ -239,7 +237,7 @@ func (f frame) phaseMark() (string, lipgloss.Style) {
 
 // rule is a thin line of n cells.
 func (f frame) rule(n int) string {
-	return lipgloss.NewStyle().Foreground(f.theme.Border).Render(strings.Repeat("─", max(n, 0)))
+	return f.theme.Border.Render(strings.Repeat("─", max(n, 0)))
 }
 
 // title heads a section of that width.

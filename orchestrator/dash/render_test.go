@@ -135,11 +135,11 @@ func TestRenderGolden(t *testing.T) {
 		{"empty-80x24", View{Run: "new"}, 80, 24, ui{}},
 	} {
 		tt.ui.canDo = true
-		f := frame{View: tt.view, ui: tt.ui, width: tt.width, height: tt.height, now: noon(), theme: term.DefaultTheme()}
+		f := frame{View: tt.view, ui: tt.ui, width: tt.width, height: tt.height, now: noon(), theme: newPalette(term.DefaultTheme())}
 		text, _ := f.render()
 		golden(t, tt.name+".txt", trimmed(text))
 	}
-	styled, _ := frame{View: sample(), width: 80, height: 24, now: noon(), theme: term.DefaultTheme()}.render()
+	styled, _ := frame{View: sample(), width: 80, height: 24, now: noon(), theme: newPalette(term.DefaultTheme())}.render()
 	golden(t, "styled-80x24.ansi", styled)
 }
 
@@ -203,7 +203,7 @@ func FuzzRenderSize(f *testing.F) {
 		case 9:
 			u.help = true
 		}
-		out, _ := frame{View: v, ui: u, width: width, height: height, now: noon(), theme: term.DefaultTheme()}.render()
+		out, _ := frame{View: v, ui: u, width: width, height: height, now: noon(), theme: newPalette(term.DefaultTheme())}.render()
 		if width <= 0 || height <= 0 {
 			if out != "" {
 				t.Errorf("%dx%d: %q", width, height, out)
@@ -285,6 +285,6 @@ func BenchmarkRender(b *testing.B) {
 		v.Agents = append(v.Agents, v.Agents[i%3])
 	}
 	for b.Loop() {
-		frame{View: v, width: 200, height: 60, now: noon(), theme: term.DefaultTheme()}.render()
+		frame{View: v, width: 200, height: 60, now: noon(), theme: newPalette(term.DefaultTheme())}.render()
 	}
 }

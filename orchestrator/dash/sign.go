@@ -17,9 +17,9 @@ type Sign struct {
 
 // SignOf is the sign of an agent at a moment, without colours if so wished.
 func SignOf(a Agent, now time.Time, colour bool) Sign {
-	f := frame{now: now, theme: term.DefaultTheme()}
-	mark, style := f.agentMark(a.State)
-	s := Sign{State: clean(string(a.State)), Mark: mark, Style: term.TmuxStyle(style, colour)}
+	f := frame{now: now, theme: newPalette(term.DefaultTheme())}
+	mark, tone := f.agentMark(a.State)
+	s := Sign{State: clean(string(a.State)), Mark: mark, Style: term.TmuxStyle(*tone.style, colour)}
 	if !a.Since.IsZero() {
 		s.Since = f.clock(a.Since, "15:04")
 	}

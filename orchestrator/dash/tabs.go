@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"muntin/internal/term"
 )
 
@@ -16,9 +14,9 @@ func (f frame) needRows() []row {
 	for _, n := range f.Needs {
 		rows = append(rows, row{
 			key:  string(n.Kind) + " " + n.Agent + " " + n.Task,
-			find: strings.Join([]string{string(n.Kind), n.Agent, n.Task, n.Text}, " "),
+			find: func() string { return strings.Join([]string{string(n.Kind), n.Agent, n.Task, n.Text}, " ") },
 			text: func(int) string { return f.needRow(n) },
-			acts: f.needActs(n),
+			acts: func() []act { return f.needActs(n) },
 		})
 	}
 	return rows
@@ -84,22 +82,24 @@ func (f frame) overlapRows() []row {
 			where = " " + f.theme.Dim.Render(clean(o.Where))
 		}
 		rows = append(rows, row{
-			key: o.A + " " + o.B + " " + o.Path, find: o.A + " " + o.B + " " + o.Path,
+			key: o.A + " " + o.B + " " + o.Path, find: func() string { return o.A + " " + o.B + " " + o.Path },
 			text: func(int) string {
 				pair := f.theme.Strong.Render(clean(o.A)) + f.theme.Warn.Render(" ↔ ") + f.theme.Strong.Render(clean(o.B))
 				return pad(pair, names) + "  " + clean(o.Path) + where + "  " + f.theme.Dim.Render(clean(o.Kind))
 			},
-			acts: []act{
-				{key: "enter", label: "diff of " + o.A, argv: []string{"diff", o.A, "--run=" + f.Run}, page: true},
-				{key: "o", label: "overlap", argv: []string{"overlap", f.Run}, page: true},
-				{key: "s", label: "send", argv: []string{"send", o.A, textMark, "--run", f.Run}, ask: "prompt for " + o.A},
+			acts: func() []act {
+				return []act{
+					{key: "enter", label: "diff of " + o.A, argv: []string{"diff", o.A, "--run=" + f.Run}, page: true},
+					{key: "o", label: "overlap", argv: []string{"overlap", f.Run}, page: true},
+					{key: "s", label: "send", argv: []string{"send", o.A, textMark, "--run", f.Run}, ask: "prompt for " + o.A},
+				}
 			},
 		})
 	}
 	return rows
 }
 
-func (f frame) messageStyle(state string) lipgloss.Style {
+func (f frame) messageStyle(state string) paint {
 	switch state {
 	case "done", "accepted":
 		return f.theme.Good
@@ -111,6 +111,18 @@ func (f frame) messageStyle(state string) lipgloss.Style {
 	return f.theme.Busy
 }
 
+func (f frame) messageActs(m Message) []act {
+	run := []string{"--run", f.Run}
+	acts := []act{{key: "enter", label: "show", argv: append([]string{"msg", "show", m.Agent, m.ID}, run...), page: true}}
+	switch m.State {
+	case "failed":
+		acts = append(acts, act{key: "r", label: "send again", argv: append([]string{"msg", "retry", m.Agent, m.ID}, run...)})
+	case "queued", "held":
+		acts = append(acts, act{key: "x", label: "take back", argv: append([]string{"msg", "cancel", m.Agent, m.ID}, run...), sure: true})
+	}
+	return acts
+}
+
 func (f frame) messageRows() []row {
 	rows := make([]row, 0, len(f.messages))
 	name, from := 4, 4
@@ -119,16 +131,9 @@ func (f frame) messageRows() []row {
 		from = max(from, min(term.Width(m.From), 12))
 	}
 	for _, m := range f.messages {
-		run := []string{"--run", f.Run}
-		acts := []act{{key: "enter", label: "show", argv: append([]string{"msg", "show", m.Agent, m.ID}, run...), page: true}}
-		switch m.State {
-		case "failed":
-			acts = append(acts, act{key: "r", label: "send again", argv: append([]string{"msg", "retry", m.Agent, m.ID}, run...)})
-		case "queued", "held":
-			acts = append(acts, act{key: "x", label: "take back", argv: append([]string{"msg", "cancel", m.Agent, m.ID}, run...), sure: true})
-		}
 		rows = append(rows, row{
-			key: m.ID, find: strings.Join([]string{m.Agent, m.From, m.Kind, m.State, m.Text, m.Why}, " "),
+			key:  m.ID,
+			find: func() string { return strings.Join([]string{m.Agent, m.From, m.Kind, m.State, m.Text, m.Why}, " ") },
 			text: func(int) string {
 				text := clean(m.Text)
 				if m.Why != "" {
@@ -138,7 +143,7 @@ func (f frame) messageRows() []row {
 					f.theme.Dim.Render(pad(m.Kind, 8)) + "  " + f.theme.Dim.Render(pad(clean(m.From), from)) + f.theme.Dim.Render(" → ") +
 					f.theme.Strong.Render(pad(clean(m.Agent), name)) + "  " + text
 			},
-			acts: acts,
+			acts: func() []act { return f.messageActs(m) },
 		})
 	}
 	return rows
@@ -151,7 +156,7 @@ func (f frame) storyRows() []row {
 		if i > 0 && l == f.Log[i-1] {
 			key += fmt.Sprint(i)
 		}
-		rows = append(rows, row{key: key, find: l.Text, text: func(int) string { return f.logLine(l) }})
+		rows = append(rows, row{key: key, find: func() string { return l.Text }, text: func(int) string { return f.logLine(l) }})
 	}
 	return rows
 }

@@ -73,12 +73,12 @@ type place struct {
 	moved bool // by a person: a list that follows its end does not any more
 }
 
-// A row is one line of a list. Its text is made only if it is shown.
+// A row is one line of a list. What it has is made only when it is needed.
 type row struct {
 	key  string
-	find string // what the filter looks in
+	find func() string // what the filter looks in
 	text func(width int) string
-	acts []act
+	acts func() []act // nil: none
 }
 
 // An act is what a key does.
@@ -150,7 +150,7 @@ type page struct {
 
 // match tells whether a row is what the filter wants: all its words are in it.
 func (f frame) match(r row) bool {
-	have := strings.ToLower(r.find)
+	have := strings.ToLower(r.find())
 	for w := range strings.FieldsSeq(strings.ToLower(f.filter)) {
 		if !strings.Contains(have, w) {
 			return false
@@ -211,7 +211,9 @@ func (f frame) acts() []act {
 			list = f.agentActs(a)
 		}
 	} else if rows := f.rows(); len(rows) > 0 {
-		list = rows[f.chosen(rows)].acts
+		if r := rows[f.chosen(rows)]; r.acts != nil {
+			list = r.acts()
+		}
 	}
 	if f.tab == TabBoard {
 		list = append(slices.Clip(list), f.boardActs()...)

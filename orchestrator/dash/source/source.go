@@ -20,7 +20,7 @@ import (
 
 // every is how often a View is made at most: of the states that come faster only
 // the newest counts.
-const every = 50 * time.Millisecond
+const every = 100 * time.Millisecond
 
 // A Source turns a run's states into Views.
 type Source struct {
@@ -88,7 +88,7 @@ func (s *Source) nudge() {
 	}
 }
 
-// Run sends a View of the newest state to views, at most every 50 ms and only
+// Run sends a View of the newest state to views, at most every 100 ms and only
 // when there is news, until ctx ends; then it closes views.
 func (s *Source) Run(ctx context.Context, views chan<- dash.View) {
 	defer close(views)
