@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,17 +101,18 @@ func fleet(ctx context.Context, n, rate int) error {
 	go s.Run(ctx, views)
 	s.Update(st, nil)
 	if rate > 0 {
+		// Made beforehand: what making them costs is the reducer's.
+		states := make([]orchestrator.State, 200)
+		for i := range states {
+			st.Agents = maps.Clone(st.Agents)
+			a := st.Agents[agents[i%n].Name]
+			a.Seq, a.Turn, a.Doing = a.Seq+1, i, fmt.Sprintf("bash step %d", i)
+			st.Agents[a.Name] = a
+			states[i] = st
+		}
 		go func() {
 			for i := range ticks(ctx, time.Second/time.Duration(rate*n)) {
-				next := map[string]orchestrator.Agent{}
-				for k, v := range st.Agents {
-					next[k] = v
-				}
-				a := next[agents[i%n].Name]
-				a.Seq, a.Turn, a.Doing = a.Seq+1, i/1000, fmt.Sprintf("bash step %d", i)
-				next[a.Name] = a
-				st.Agents = next
-				s.Update(st, nil)
+				s.Update(states[i%len(states)], nil)
 			}
 		}()
 	}

@@ -18,9 +18,13 @@ import (
 	"muntin/recipes"
 )
 
-// every is how often a View is made at most: of the states that come faster only
-// the newest counts.
-const every = 100 * time.Millisecond
+// pause is how long the next View waits at least: of the states that come faster
+// only the newest counts. A large fleet is drawn less often, so that a busy one
+// costs about the same as a small one; what a person does is drawn at once all
+// the same.
+func pause(agents int) time.Duration {
+	return min(100*time.Millisecond+time.Duration(agents)*time.Millisecond, 250*time.Millisecond)
+}
 
 // A Source turns a run's states into Views.
 type Source struct {
@@ -88,7 +92,7 @@ func (s *Source) nudge() {
 	}
 }
 
-// Run sends a View of the newest state to views, at most every 100 ms and only
+// Run sends a View of the newest state to views, a few times a second and only
 // when there is news, until ctx ends; then it closes views.
 func (s *Source) Run(ctx context.Context, views chan<- dash.View) {
 	defer close(views)
@@ -120,7 +124,7 @@ func (s *Source) Run(ctx context.Context, views chan<- dash.View) {
 			return
 		case views <- v:
 		}
-		rest.Reset(every)
+		rest.Reset(pause(len(v.Agents)))
 		select {
 		case <-ctx.Done():
 			return
