@@ -214,7 +214,7 @@ func (m *model) move(name string) bool {
 	if m.tab == TabAgent {
 		return m.nextAgent(name)
 	}
-	by := 0
+	var by int
 	switch name {
 	case "up", "k":
 		by = -1
@@ -236,7 +236,7 @@ func (m *model) move(name string) bool {
 }
 
 func (m *model) nextAgent(name string) bool {
-	by := 0
+	var by int
 	switch name {
 	case "left", "h", "up", "k":
 		by = -1

@@ -56,27 +56,13 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
-	var watched orchestrator.Panes
-	var signs *panes.Signs
-	var onView func(dash.View)
-	var starter orchestrator.Starter
-	if server, err := a.Tmux(ctx, run.Socket); err == nil {
-		host := panes.New(server)
-		watched = host
-		signs = host.NewSigns(run.Session)
-		if server.Ours() {
-			if err := server.BindPopups(ctx, leadKey, popupKeys(a)); err != nil {
-				log.Warn("no keys open popups", "error", err)
-			}
+	on := openTmux(ctx, a, run, log)
+	if on.host != nil {
+		on.starter = &orchestrator.FleetStarter{
+			Run: run, Host: on.host, Fleet: orchestrator.NewFleet(run, recipe, orchestrator.FleetOptions{Self: a.Self, Environ: env}),
 		}
-		onView = func(v dash.View) { showSigns(a, signs, v) }
-		starter = &orchestrator.FleetStarter{
-			Run: run, Host: panes.New(server), Fleet: orchestrator.NewFleet(run, recipe, orchestrator.FleetOptions{Self: a.Self, Environ: env}),
-		}
-	} else {
-		log.Warn("panes are not watched, and agents are not started again", "error", err)
 	}
-	shown, err := newScreen(ctx, a, run, onView)
+	shown, err := newScreen(ctx, a, run, on.onView)
 	if err != nil {
 		return err
 	}
@@ -91,13 +77,13 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 		}
 		return err
 	})
-	if signs != nil {
-		group.Go(func() error { signs.Run(ctx); return nil })
+	if on.signs != nil {
+		group.Go(func() error { on.signs.Run(ctx); return nil })
 	}
 	group.Go(func() error {
 		defer stop()
 		return orchestrator.Serve(ctx, orchestrator.ServeOptions{
-			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: watched, Starter: starter, Now: a.Now,
+			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: on.panes, Starter: on.starter, Now: a.Now,
 			OnState: func(s orchestrator.State, problems []board.Problem) { shown.source.Update(s, problems) },
 		})
 	})
@@ -110,6 +96,33 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	}
 	log.Info("the orchestrator was ended")
 	return nil
+}
+
+// onTmux is the tmux server that a run is on, as its orchestrator needs it. All is
+// nil where there is none.
+type onTmux struct {
+	host    *panes.Host
+	panes   orchestrator.Panes
+	starter orchestrator.Starter
+	signs   *panes.Signs
+	onView  func(dash.View)
+}
+
+// openTmux finds the server, and binds our keys if it is ours.
+func openTmux(ctx context.Context, a *app.App, run orchestrator.Run, log *slog.Logger) onTmux {
+	server, err := a.Tmux(ctx, run.Socket)
+	if err != nil {
+		log.Warn("panes are not watched, and agents are not started again", "error", err)
+		return onTmux{}
+	}
+	if server.Ours() {
+		if err := server.BindPopups(ctx, leadKey, popupKeys(a)); err != nil {
+			log.Warn("no keys open popups", "error", err)
+		}
+	}
+	host := panes.New(server)
+	signs := host.NewSigns(run.Session)
+	return onTmux{host: host, panes: host, signs: signs, onView: func(v dash.View) { showSigns(a, signs, v) }}
 }
 
 // showSigns has tmux show what a view says.
