@@ -20,6 +20,7 @@ var mayImport = []struct {
 	may []string
 }{
 	{"internal/...", nil},
+	{"internal/cast", []string{"internal/durable"}},
 	{"internal/trust", []string{"internal/durable", "internal/state"}},
 	{"agent/llm", nil},
 	{"agent/llm/...", []string{"agent/llm"}},
@@ -40,7 +41,6 @@ var mayImport = []struct {
 		"agent", "agent/llm", "agent/tool", "agent/session", "agent/compact", "agent/resource", "agent/extension", "internal/...",
 	}},
 	{"agent/tui", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},
-	{"agent/tui/markdown", nil},
 	{"agent/tui/live", nil},
 	{"agent/tui/editor", []string{"internal/..."}},
 	{"agent/rpc", []string{"agent", "agent/llm", "agent/harness", "agent/session", "internal/..."}},

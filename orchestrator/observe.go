@@ -54,6 +54,48 @@ func Observe(ctx context.Context, run Run, fn func(State) (done bool)) error {
 	return nil
 }
 
+// Follow calls fn with the state that a run's journal makes as it is, and again
+// after each input that is added, until ctx ends.
+func Follow(ctx context.Context, run Run, fn func(State)) error {
+	recipe, err := run.Recipe()
+	if err != nil {
+		return err
+	}
+	st := InitialState(run, recipe)
+	take := func(line []byte) (changed bool, err error) {
+		if st, changed, err = fold(st, line); err != nil {
+			err = fmt.Errorf("reading the journal of run %s: %w", run.Name, err)
+		}
+		return changed, err
+	}
+	next, err := durable.Lines(run.Dir.Journal(), 0, func(line []byte, _ int64) error {
+		_, err := take(line)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fn(st)
+	tail, err := watch.Follow(ctx, watch.Options{}, func(line watch.Line) error {
+		if line.Err != nil {
+			return line.Err
+		}
+		changed, err := take(line.Data)
+		if err == nil && changed {
+			fn(st)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer tail.Close()
+	if err := tail.Add(run.Dir.Journal(), next); err != nil {
+		return err
+	}
+	return errors.Join(tail.Wait(), context.Cause(ctx))
+}
+
 // Now folds a run's journal as it is and returns the state.
 func Now(run Run) (State, error) {
 	st, err := run.first()

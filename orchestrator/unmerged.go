@@ -59,6 +59,19 @@ type Span struct {
 	To   string `json:"to"`
 }
 
+// ChangedLines counts the lines of an agent's work that is not merged.
+func ChangedLines(ctx context.Context, git *worktree.Manager, run Run, agent string) (added, deleted int, err error) {
+	span, err := AgentSpan(ctx, git, run, agent)
+	if err != nil {
+		return 0, 0, err
+	}
+	files, err := git.DiffStat(ctx, span.From, span.To)
+	for _, f := range files {
+		added, deleted = added+f.Added, deleted+f.Deleted
+	}
+	return added, deleted, err
+}
+
 // AgentSpan is from where an agent's branch parted from the integration branch
 // to the agent's latest checkpoint.
 func AgentSpan(ctx context.Context, git *worktree.Manager, run Run, agent string) (Span, error) {

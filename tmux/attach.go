@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"muntin/internal/proc"
 )
 
 // OutsideEnv is env without TMUX and TMUX_PANE: a program that sees them uses
@@ -25,18 +27,44 @@ func (s *Server) AttachArgv(id SessionID) []string {
 	return append(slices.Clone(s.exec.argv), "attach-session", "-t", string(id))
 }
 
-// Attach is the command, and its environment, that shows a session to the
-// person who runs this process with the environment env. Inside the same
-// server the terminal is switched over (the command returns at once); inside
-// another server, or none, it attaches (the command returns on detach).
-func (s *Server) Attach(id SessionID, env []string) (argv, cmdEnv []string, err error) {
-	if err := id.check(); err != nil {
+// Attach is the command, and its environment, that shows a session, or a pane of
+// one with the keys going to it, to the person who runs this process with the
+// environment env. Inside the same server the terminal is switched over (the
+// command returns at once); inside another server, or none, it attaches (the
+// command returns on detach).
+func (s *Server) Attach(on Target, env []string) (argv, cmdEnv []string, err error) {
+	if err := on.check(); err != nil {
 		return nil, nil, err
 	}
+	target := fmt.Sprint(on)
 	if s.Inside(env) {
-		return append(slices.Clone(s.exec.argv), "switch-client", "-t", string(id)), slices.Clone(env), nil
+		return append(slices.Clone(s.exec.argv), "switch-client", "-t", target), slices.Clone(env), nil
 	}
-	return s.AttachArgv(id), OutsideEnv(env), nil
+	return append(slices.Clone(s.exec.argv), "attach-session", "-t", target), OutsideEnv(env), nil
+}
+
+// Overlaid is the command that runs argv in a popup over the terminal of the tmux
+// server that this process, with the environment env, is in: so the keys,
+// the prefix too, go to argv alone. ok is false outside of tmux, and where that
+// server cannot do it (before 3.2, or nobody is attached to it).
+func (s *Server) Overlaid(ctx context.Context, argv, env []string) (over []string, ok bool) {
+	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "TMUX=") && kv != "TMUX=" }) {
+		return nil, false
+	}
+	bin := s.exec.argv[0]
+	res, err := proc.Run(ctx, proc.Spec{
+		Argv: []string{bin, "display-message", "-p", "#{version} #{client_name}"}, Env: env, Timeout: commandTimeout,
+	})
+	if err != nil {
+		return nil, false
+	}
+	version, client, _ := strings.Cut(strings.TrimSpace(string(res.Stdout)), " ")
+	v, err := ParseVersion("tmux " + version)
+	if err != nil || v.check() != nil || client == "" {
+		return nil, false
+	}
+	return slices.Concat(
+		[]string{bin, "display-popup", "-E", "-c", client, "-w", "100%", "-h", "100%", "--", "env", "-u", "TMUX", "-u", "TMUX_PANE"}, argv), true
 }
 
 // Inside reports whether a process with the environment env runs in a pane of

@@ -17,6 +17,14 @@ import (
 // configuration is known.
 const ourMark = "@muntin_server"
 
+// BorderFormat is what a pane's border shows: its title, then what an agent in it
+// is doing, by the user options that orchestrator/panes sets. The mark needs more
+// than ASCII. Nothing in it runs a command.
+const BorderFormat = " #{?#{@muntin_title},#{@muntin_title},#{pane_title}}" +
+	"#{?#{@muntin_state}, #[#{@muntin_style}]#{?client_utf8,#{@muntin_mark} ,}#{@muntin_state}#[default]" +
+	"#{?#{@muntin_since}, #[dim]#{@muntin_since}#[nodim],}#{?#{@muntin_task}, ^#{@muntin_task},},}" +
+	"#{?@muntin_held, (held: you are typing),}#{?pane_dead, (ended),} "
+
 // config is the configuration of a server that we start. It is read before
 // the first session exists, so that it holds for the first pane too (tmux
 // reads history-limit only when it makes a pane).
@@ -52,14 +60,14 @@ func (s *Server) config(v Version, terminal string) (string, error) {
 		"set-option -g status-style fg=default,bg=default",
 		`set-option -g status-left "#[bold]#{session_name}#[nobold]  "`,
 		"set-option -g status-left-length 42",
-		`set-option -g window-status-format "#[dim]#{window_index} #{window_name}#{?window_bell_flag,!,}#[nodim]"`,
-		`set-option -g window-status-current-format "#[reverse] #{window_index} #{window_name}#{?window_zoomed_flag, zoomed,} #[noreverse]"`,
+		`set-option -g window-status-format "#[dim]#{window_index} #{window_name}#{?#{@muntin_window}, #{@muntin_window},}#{?window_bell_flag,!,}#[nodim]"`,
+		`set-option -g window-status-current-format "#[reverse] #{window_index} #{window_name}#{?#{@muntin_window}, #{@muntin_window},}#{?window_zoomed_flag, zoomed,} #[noreverse]"`,
 		`set-option -g window-status-separator "  "`,
-		`set-option -g status-right "#[dim]#{prefix} d detaches#[nodim]"`,
-		"set-option -g status-right-length 30",
+		`set-option -g status-right "#{?#{@muntin},#{@muntin}  ,}#[dim]#{prefix} d detaches#[nodim]"`,
+		"set-option -g status-right-length 80",
 		// Borders carry a pane's title where a window asks for it.
 		"set-option -g pane-border-status off",
-		`set-option -g pane-border-format " #{?#{@muntin_title},#{@muntin_title},#{pane_title}}#{?@muntin_held, (held: you are typing),}#{?pane_dead, (ended),} "`,
+		`set-option -g pane-border-format "` + BorderFormat + `"`,
 		"set-option -g pane-border-style fg=default,dim",
 		"set-option -g pane-active-border-style fg=default,bold",
 	}

@@ -7,7 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"muntin/agent/tui/editor"
-	"muntin/agent/tui/markdown"
+	"muntin/internal/markdown"
 	"muntin/internal/term"
 )
 

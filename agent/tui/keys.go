@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"muntin/agent/tui/markdown"
+	"muntin/internal/markdown"
 )
 
 // escTwice is how soon a second Escape must follow the first to open the tree.

@@ -13,7 +13,7 @@ import (
 
 	"muntin/agent/harness"
 	"muntin/agent/llm"
-	"muntin/agent/tui/markdown"
+	"muntin/internal/markdown"
 	"muntin/internal/term"
 )
 

@@ -14,7 +14,7 @@ import (
 	"muntin/agent/llm"
 	"muntin/agent/tui/editor"
 	"muntin/agent/tui/live"
-	"muntin/agent/tui/markdown"
+	"muntin/internal/markdown"
 	"muntin/internal/term"
 )
 

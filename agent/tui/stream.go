@@ -8,7 +8,7 @@ import (
 
 	"muntin/agent"
 	"muntin/agent/llm"
-	"muntin/agent/tui/markdown"
+	"muntin/internal/markdown"
 	"muntin/internal/term"
 )
 

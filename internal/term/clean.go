@@ -38,7 +38,14 @@ func CleanLine(s string) string {
 func Truncate(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
 // Width is the number of cells that s takes, escape sequences not counted.
-func Width(s string) int { return ansi.StringWidth(s) }
+func Width(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return ansi.StringWidth(s)
+		}
+	}
+	return len(s) // plain ASCII, as most of what is measured
+}
 
 func unsafeRune(r rune) bool {
 	if r == '\n' || r == '\t' {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // A Theme is the small set of styles that all of muntin's output is made of,
@@ -42,6 +43,25 @@ func DefaultTheme() Theme {
 		Command: base.Foreground(lipgloss.Cyan),
 		Border:  lipgloss.BrightBlack,
 	}
+}
+
+// TmuxStyle writes the foreground and attributes of a style as tmux(1), STYLES,
+// has them: "fg=colour4,bold". Without colour only the attributes stay.
+func TmuxStyle(style lipgloss.Style, colour bool) string {
+	var parts []string
+	if c, ok := style.GetForeground().(ansi.BasicColor); ok && colour {
+		parts = append(parts, fmt.Sprintf("fg=colour%d", int(c)))
+	}
+	if style.GetBold() {
+		parts = append(parts, "bold")
+	}
+	if style.GetFaint() {
+		parts = append(parts, "dim")
+	}
+	if len(parts) == 0 {
+		return "default"
+	}
+	return strings.Join(parts, ",")
 }
 
 // Paint styles one line. Tabs stay tabs, which a style by itself would make

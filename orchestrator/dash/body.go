@@ -1,239 +1,200 @@
 package dash
 
 import (
-	"fmt"
 	"strings"
 
-	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"muntin/internal/term"
 )
 
-// body fills height lines with tasks, agents and the log.
-func (f frame) body(height int) []string {
-	if f.width >= wideWidth && f.height >= wideHeight {
-		return f.wide(height)
-	}
-	return f.stacked(height)
-}
+// The least width of the board at which the plan stands beside it, and of the
+// plan there.
+const (
+	planWidth = 110
+	planShare = 3 // a third of the width
+)
 
-// wide has the tasks at the left of the agents, and the log below both.
-func (f frame) wide(height int) []string {
-	const gap = 3
-	left := (f.width - gap) * 11 / 20
-	right := f.width - gap - left
-	// The log keeps a third; what it does not fill goes to the columns.
-	logWant := min(max(height/3, logMin), len(f.Log)+1)
-	if len(f.Log) == 0 {
-		logWant = 0
+// body fills height lines with the present tab.
+func (f frame) body(height int, lay *layout) []string {
+	switch {
+	case f.help:
+		return f.helpLines(height)
+	case f.page != nil:
+		lay.page = height - 1
+		return f.pageLines(height)
+	case f.tab == TabAgent:
+		return f.agentBody(height)
 	}
-	room := height - logWant
-	if logWant > 0 {
-		room-- // a blank line above the log
-	}
-	tasks := append([]string{f.title("Tasks", f.taskNote(), left)}, f.taskRows(left, room-1)...)
-	agents := append([]string{f.title("Agents", f.agentNote(), right)}, f.agentRows(right, room-1)...)
+	rows := f.rows()
+	title, note := f.tabTitle()
+	room := height
 	var lines []string
-	for i := range max(len(tasks), len(agents)) {
-		lines = append(lines, strings.TrimRight(pad(at(tasks, i), left)+strings.Repeat(" ", gap)+at(agents, i), " "))
-	}
-	return append(lines, f.logSection(height-len(lines))...)
-}
-
-// stacked has agents, tasks and the log below each other. Small screens have
-// no titles and no log.
-func (f frame) stacked(height int) []string {
-	titles := f.height >= titleHeight
-	head := 0
-	if titles {
-		head = 2 // title and the blank line below the section
-	}
-	agentRoom := min(len(f.Agents), max((height-2*head)/3, 1))
-	logRoom := 0
-	if titles && len(f.Log) > 0 {
-		logRoom = min(len(f.Log)+1, max(logMin, height/4))
-	}
-	taskRoom := height - logRoom - agentRoom - 2*head
-	if missing := len(f.Tasks) - taskRoom; missing > 0 && logRoom > logLeast {
-		give := min(missing, logRoom-logLeast)
-		logRoom, taskRoom = logRoom-give, taskRoom+give
-	}
-	if logRoom == 0 && titles {
-		taskRoom++ // no section below, so no blank line
-	}
-	var lines []string
-	add := func(name, note string, rows []string) {
-		if len(rows) == 0 {
-			return
+	if f.height >= titleHeight || f.tab != TabFleet && f.height >= lowHeight {
+		if more := f.more(rows, room-1); more != "" {
+			note = joined(note, more)
 		}
-		if titles {
-			lines = append(lines, f.title(name, note, f.width))
-		}
-		lines = append(lines, rows...)
-		if titles {
-			lines = append(lines, "")
-		}
+		lines, room = append(lines, f.title(title, note, f.width)), room-1
 	}
-	add("Agents", f.agentNote(), f.agentLines(f.width, agentRoom))
-	add("Tasks", f.taskNote(), f.taskRows(f.width, taskRoom))
-	if logRoom == 0 {
-		return lines[:min(len(lines), height)]
+	width := f.width
+	if f.tab == TabBoard && width >= planWidth && f.Plan != "" {
+		width -= width/planShare + 3
 	}
-	lines = lines[:min(len(lines), height-logRoom)]
-	return append(lines, f.log(f.width, height-len(lines))...)
-}
-
-// logSection is the log with a blank line above it.
-func (f frame) logSection(height int) []string {
-	if height < 3 || len(f.Log) == 0 {
-		return nil
+	if f.tab == TabFleet && len(rows) > 0 {
+		lines, room = append(lines, "  "+f.tableHead(f.fleetColumns(width-2), "TASK")), room-1
 	}
-	return append([]string{""}, f.log(f.width, height-1)...)
-}
-
-// log shows the last lines that fit.
-func (f frame) log(width, height int) []string {
-	lines := []string{f.title("Log", "", width)}
-	rows := f.Log[max(len(f.Log)-(height-1), 0):]
-	for _, l := range rows {
-		mark, style := "·", f.theme.Dim
-		switch l.Level {
-		case LevelGood:
-			mark, style = "✓", f.theme.Good
-		case LevelWarn:
-			mark, style = "!", f.theme.Warn
-		case LevelBad:
-			mark, style = "✗", f.theme.Bad
-		case LevelInfo:
-		}
-		text := f.theme.Dim.Render(l.Time.In(f.now.Location()).Format("15:04:05")) + " " + style.Render(mark) + " " + clean(l.Text)
-		lines = append(lines, term.Truncate(text, width))
+	lay.listY = len(lines)
+	if len(rows) == 0 {
+		lines = append(lines, "  "+f.theme.Dim.Render(f.none()))
+	}
+	list := f.list(rows, width, room, lay)
+	if width < f.width {
+		list = f.besidePlan(list, width, room)
+	}
+	lines = append(lines, list...)
+	if f.tab == TabFleet {
+		lines = append(lines, f.below(height-len(lines))...)
 	}
 	return lines
 }
 
-func (f frame) taskNote() string {
-	_, by := f.counts()
-	var parts []string
-	for _, c := range []struct {
-		state TaskState
-		name  string
-	}{{TaskClaimed, "in progress"}, {TaskOpen, "open"}, {TaskBlocked, "blocked"}, {TaskWaiting, "waiting"}} {
-		if by[c.state] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", by[c.state], c.name))
-		}
+// besidePlan puts the plan to the right of the board.
+func (f frame) besidePlan(list []string, width, room int) []string {
+	plan := f.planLines(f.width - width - 3)
+	var lines []string
+	bar := f.theme.Dim.Render(" │ ")
+	for i := range max(len(list), min(len(plan), room)) {
+		lines = append(lines, pad(at(list, i), width)+bar+at(plan, i))
 	}
-	return strings.Join(parts, ", ")
+	return lines
 }
 
-func (f frame) taskMark(s TaskState) (string, lipgloss.Style) {
-	switch s {
-	case TaskOpen:
-		return "○", f.theme.Dim
-	case TaskClaimed:
-		return "◐", f.theme.Busy
-	case TaskDone:
-		return "●", f.theme.Good
-	case TaskBlocked:
-		return "✗", f.theme.Bad
-	case TaskCancelled:
-		return "–", f.theme.Dim
-	case TaskWaiting:
-		return "?", f.theme.Warn
-	}
-	return "·", f.theme.Dim
-}
-
-// taskRows shows the tasks in at most room lines. When they do not all fit,
-// notes go first, then settled tasks shrink to one line, then the end is cut.
-func (f frame) taskRows(width, room int) []string {
-	if room <= 0 {
+// below are the tasks and the end of the story, in the room that the agents leave.
+func (f frame) below(room int) []string {
+	const gap = 3
+	room-- // a blank line
+	if room < 4 {
 		return nil
 	}
-	if len(f.Tasks) == 0 {
-		return []string{f.theme.Dim.Render("no tasks on the board")}
-	}
-	idWidth := 0
-	for _, t := range f.Tasks {
-		idWidth = max(idWidth, min(term.Width(clean(t.ID)), 16, width/4))
-	}
-	notes := 0
-	for _, t := range f.Tasks {
-		if t.noted() {
-			notes++
+	if f.width >= wideWidth {
+		left := (f.width - gap) / 2
+		right := f.width - gap - left
+		tasks := append([]string{f.title("Tasks", f.taskNote(), left)}, f.taskRows(left, room-1)...)
+		story := f.log(right, room)
+		lines := []string{""}
+		for i := range max(len(tasks), len(story)) {
+			lines = append(lines, strings.TrimRight(pad(at(tasks, i), left)+strings.Repeat(" ", gap)+at(story, i), " "))
 		}
+		return lines
 	}
-	if len(f.Tasks) > room {
-		return f.openTasks(idWidth, width, room)
+	storyRoom := 0
+	if room >= 10 && len(f.Log) > 0 {
+		storyRoom = min(len(f.Log)+2, max(room/3, logMin))
 	}
-	var rows []string
-	for _, t := range f.Tasks {
-		rows = append(rows, f.task(t, idWidth, width))
-		if t.noted() && len(f.Tasks)+notes <= room {
-			rows = append(rows, f.taskReason(t, idWidth, width))
-		}
+	lines := append([]string{"", f.title("Tasks", f.taskNote(), f.width)}, f.taskRows(f.width, room-storyRoom-1)...)
+	if storyRoom > 0 {
+		lines = append(append(lines, ""), f.log(f.width, room-len(lines))...)
 	}
-	return rows
+	return lines
 }
 
-// openTasks puts settled tasks into one line and shows as many others as fit.
-func (f frame) openTasks(idWidth, width, room int) []string {
-	var open []Task
-	for _, t := range f.Tasks {
-		if !t.settled() {
-			open = append(open, t)
-		}
+// log shows the last lines that fit.
+func (f frame) log(width, height int) []string {
+	lines := []string{f.title("Story", "", width)}
+	for _, l := range f.Log[max(len(f.Log)-(height-1), 0):] {
+		lines = append(lines, term.Truncate(f.logLine(l), width))
 	}
-	var rows []string
-	if settled := len(f.Tasks) - len(open); settled > 0 {
-		mark, style := f.taskMark(TaskDone)
-		rows = append(rows, style.Render(mark)+f.theme.Dim.Render(fmt.Sprintf(" %d settled", settled)))
-	}
-	for i, t := range open {
-		if len(rows) == room-1 && i < len(open)-1 {
-			return append(rows, f.theme.Dim.Render(fmt.Sprintf("… %d more", len(open)-i)))
-		}
-		if len(rows) == room {
-			break
-		}
-		rows = append(rows, f.task(t, idWidth, width))
-	}
-	return rows
+	return lines
 }
 
-// task is one task's line.
-func (f frame) task(t Task, idWidth, width int) string {
-	mark, style := f.taskMark(t.State)
-	text := clean(t.Text)
-	if t.settled() {
-		text = f.theme.Dim.Render(text)
+func (f frame) tabTitle() (title, note string) {
+	switch f.tab {
+	case TabFleet:
+		return "Agents", f.agentNote()
+	case TabBoard:
+		return "Tasks", f.taskNote()
+	case TabOverlap:
+		return "Work that will conflict", ""
+	case TabMessages:
+		return "Messages", f.msgErr
+	case TabNeeds:
+		return "Needs a person", ""
+	case TabStory, TabAgent, tabCount:
 	}
-	left := style.Render(mark) + " " + f.theme.Accent.Render(pad(clean(t.ID), idWidth)) + "  " + text
-	return sides(left, f.holder(t, width/3), width)
+	return "Story", ""
 }
 
-// taskReason is the line below it.
-func (f frame) taskReason(t Task, idWidth, width int) string {
-	style := f.theme.Warn
-	if t.State == TaskBlocked {
-		style = f.theme.Bad
+// none is what is said where a list has no rows.
+func (f frame) none() string {
+	if f.filter != "" {
+		return "nothing matches " + clean(f.filter)
 	}
-	return term.Truncate(strings.Repeat(" ", idWidth+4)+style.Render(clean(t.Note)), width)
+	switch f.tab {
+	case TabFleet:
+		return "no agents"
+	case TabBoard:
+		return "no tasks on the board"
+	case TabOverlap:
+		return "nobody is in anybody's way"
+	case TabMessages:
+		return "no messages"
+	case TabNeeds:
+		return "nothing needs you"
+	case TabStory, TabAgent, tabCount:
+	}
+	return "nothing has happened yet"
 }
 
-// holder tells who has a task, or what it waits for.
-func (f frame) holder(t Task, width int) string {
-	who := clean(t.Agent)
-	if t.Attempt > 1 && t.State != TaskOpen {
-		who += fmt.Sprintf(" ×%d", t.Attempt)
+// agentBody is an agent's terminal as it is, below who it is and what it does.
+func (f frame) agentBody(height int) []string {
+	a, ok := f.shownAgent()
+	if !ok {
+		return []string{"  " + f.theme.Dim.Render("no agents")}
 	}
-	if who == "" && t.State == TaskOpen && len(t.After) > 0 {
-		who = "after " + clean(strings.Join(t.After, ", "))
+	mark, style := f.agentMark(a.State)
+	left := f.theme.Strong.Render(clean(a.Name)) + "  " + style.Render(mark+" "+clean(string(a.State))) + " " +
+		f.theme.Dim.Render(f.since(a)) + "  " + f.doing(a)
+	right := joined(a.Role, a.Model, a.Source)
+	lines := []string{sides(left, f.theme.Dim.Render(term.Truncate(right, f.width/3)), f.width), f.rule(f.width)}
+	room := height - len(lines)
+	switch {
+	case f.screen.Err != "":
+		return append(lines, "  "+f.theme.Dim.Render(clean(f.screen.Err)))
+	case f.screen.Lines == nil:
+		return append(lines, "  "+f.theme.Dim.Render("its screen is asked for"))
 	}
-	if t.State == TaskClaimed {
-		return term.Truncate(who, width)
+	shown := f.screen.Lines
+	for len(shown) > 0 && strings.TrimSpace(ansi.Strip(shown[len(shown)-1])) == "" {
+		shown = shown[:len(shown)-1]
 	}
-	return f.theme.Dim.Render(term.Truncate(who, width))
+	shown = shown[max(len(shown)-room, 0):] // the end is where things happen
+	for _, l := range shown {
+		lines = append(lines, styled(l, f.width))
+	}
+	return lines
+}
+
+// pageLines shows a page from where it was scrolled to.
+func (f frame) pageLines(height int) []string {
+	all := f.pageText()
+	room := height - 1
+	top := max(min(f.page.top, len(all)-room), 0)
+	note := ""
+	if len(all) > room {
+		note = percent(top, len(all)-room)
+	}
+	lines := []string{f.title(clean(f.page.title), note, f.width)}
+	for _, l := range all[top:min(top+room, len(all))] {
+		lines = append(lines, term.Truncate(l, f.width))
+	}
+	return lines
+}
+
+func (f frame) pageText() []string {
+	if f.page.plan {
+		return f.planLines(f.width)
+	}
+	return f.page.lines
 }
 
 func at(lines []string, i int) string {
@@ -241,4 +202,14 @@ func at(lines []string, i int) string {
 		return lines[i]
 	}
 	return ""
+}
+
+func joined(parts ...string) string {
+	var list []string
+	for _, p := range parts {
+		if p != "" {
+			list = append(list, clean(p))
+		}
+	}
+	return strings.Join(list, " · ")
 }

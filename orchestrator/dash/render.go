@@ -5,42 +5,35 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"muntin/internal/term"
 )
 
 // The sizes at which the layout changes, in cells.
 const (
-	wideWidth   = 96 // tasks and agents side by side from here
-	wideHeight  = 16
+	wideWidth   = 96 // tasks and story side by side from here
 	narrowWidth = 60 // what can be left out is, below this
 	tinyWidth   = 30 // below these there is one line
 	tinyHeight  = 7
+	lowHeight   = 12 // the command line of a key is shown from here
 	titleHeight = 18 // sections have titles from here
 	logMin      = 5  // lines that the log should have, its title among them
-	logLeast    = 3  // and that it keeps when there are many tasks
 )
 
 // A frame is one drawing.
 type frame struct {
 	View
+	ui
 	width, height int
 	now           time.Time
-	theme         term.Theme
-	ask           bool // whether to leave
+	theme         palette
 }
 
-// Render draws v for a terminal of that many cells: height lines, none wider
-// than width, with styles from the terminal's own 16 colours. Clock times are
-// in now's location.
-func Render(v View, width, height int, now time.Time) string {
-	return frame{View: v, width: width, height: height, now: now, theme: term.DefaultTheme()}.render()
-}
-
-func (f frame) render() string {
+// render draws height lines, none wider than width, with styles from the
+// terminal's own 16 colours. Clock times are in now's location.
+func (f frame) render() (string, layout) {
+	var lay layout
 	if f.width <= 0 || f.height <= 0 {
-		return ""
+		return "", lay
 	}
 	var lines []string
 	switch {
@@ -48,14 +41,25 @@ func (f frame) render() string {
 		lines = f.tiny()
 	default:
 		lines = f.header()
+		lay.tabY = len(lines)
+		lines = append(lines, f.tabBar(&lay))
+		if f.height >= titleHeight {
+			lines = append(lines, "")
+		}
 		bottom := f.footer()
-		lines = append(lines, f.body(f.height-len(lines)-len(bottom))...)
+		top := len(lines)
+		lines = append(lines, f.body(f.height-top-len(bottom), &lay)...)
+		lay.listY += top
 		for len(lines) < f.height-len(bottom) {
 			lines = append(lines, "")
 		}
-		lines = append(lines, bottom...)
+		lines = append(lines[:f.height-len(bottom)], bottom...)
 	}
-	return strings.Join(f.fit(lines), "\n")
+	text := strings.Join(f.fit(lines), "\n")
+	if f.plain {
+		text = ascii(text)
+	}
+	return text, lay
 }
 
 // fit makes the lines exactly the size of the terminal.
@@ -82,10 +86,13 @@ func (f frame) tiny() []string {
 			line += " " + style.Render(fmt.Sprintf("%s%d", mark, by[s]))
 		}
 	}
-	if f.ask && f.height == 1 {
+	if n := len(f.Needs); n > 0 {
+		line += " " + f.theme.Warn.Render(fmt.Sprintf("!%d", n))
+	}
+	if f.leave && f.height == 1 {
 		return []string{f.question()}
 	}
-	if f.ask {
+	if f.leave {
 		return []string{line, f.question()}
 	}
 	return []string{line}
@@ -117,10 +124,55 @@ func (f frame) header() []string {
 		right += " " + f.theme.Dim.Render(when)
 	}
 	lines := []string{sides(left, right, f.width), f.progress()}
-	if f.height >= titleHeight {
-		lines = append(lines, "")
-	}
 	return append(lines, f.problems()...)
+}
+
+// tabBar names the tabs, shorter where there is less room.
+func (f frame) tabBar(lay *layout) string {
+	gap, long := 0, 0
+	for _, try := range [][2]int{{3, 0}, {2, 0}, {2, 1}, {1, 1}, {1, 2}} {
+		gap, long = try[0], try[1]
+		total := -gap
+		for t := range tabCount {
+			total += gap + term.Width(f.tabLabel(t, long))
+		}
+		if total <= f.width {
+			break
+		}
+	}
+	var b strings.Builder
+	x := 0
+	for t := range tabCount {
+		text := f.tabLabel(t, long)
+		if t > 0 {
+			b.WriteString(strings.Repeat(" ", gap))
+			x += gap
+		}
+		lay.tabs = append(lay.tabs, span{x, x + term.Width(text)})
+		x += term.Width(text)
+		style := f.theme.Dim
+		switch {
+		case t == f.tab:
+			style = f.theme.Here
+		case t == TabNeeds && len(f.Needs) > 0:
+			style = f.theme.Warn
+		}
+		b.WriteString(style.Render(text))
+	}
+	return b.String()
+}
+
+// tabLabel is a tab's name: its long one, its short one, or, where it is not
+// the present one, its number only.
+func (f frame) tabLabel(t Tab, short int) string {
+	text := fmt.Sprint(int(t) + 1)
+	if short < 2 || t == f.tab {
+		text += " " + tabNames()[t][min(short, 1)]
+	}
+	if t == TabNeeds && len(f.Needs) > 0 {
+		text += fmt.Sprintf(" (%d)", len(f.Needs))
+	}
+	return text
 }
 
 // progress is a bar with the done part and the part at work.
@@ -157,21 +209,7 @@ func (f frame) problems() []string {
 			break
 		}
 	}
-	if len(lines) > 0 && f.height >= titleHeight {
-		lines = append(lines, "")
-	}
 	return lines
-}
-
-func (f frame) footer() []string {
-	if f.ask {
-		return []string{f.question()}
-	}
-	hints := []string{"q leave"}
-	for _, h := range f.Hints {
-		hints = append(hints, clean(h))
-	}
-	return []string{f.theme.Dim.Render(term.Truncate(strings.Join(hints, "  ·  "), f.width))}
 }
 
 // question asks before the orchestrator's own pane is left.
@@ -183,7 +221,7 @@ func (f frame) question() string {
 	return f.theme.Warn.Render(term.Truncate(text, f.width))
 }
 
-func (f frame) phaseMark() (string, lipgloss.Style) {
+func (f frame) phaseMark() (string, paint) {
 	switch f.Phase {
 	case PhaseDone:
 		return "●", f.theme.Good
@@ -199,7 +237,7 @@ func (f frame) phaseMark() (string, lipgloss.Style) {
 
 // rule is a thin line of n cells.
 func (f frame) rule(n int) string {
-	return lipgloss.NewStyle().Foreground(f.theme.Border).Render(strings.Repeat("─", max(n, 0)))
+	return f.theme.Border.Render(strings.Repeat("─", max(n, 0)))
 }
 
 // title heads a section of that width.

@@ -45,10 +45,21 @@ func sample() View {
 			{ID: "windows", Text: "Port to Windows", State: TaskCancelled},
 		},
 		Agents: []Agent{
-			{Name: "ann", Role: "worker", Model: "scripted", State: AgentWorking, Source: "protocol", Since: ago(42 * time.Second), Task: "metrics", Turn: 5, Checkpoint: 9, Tokens: 18200},
-			{Name: "bob", Role: "worker", Model: "scripted", State: AgentWorking, Source: "protocol", Since: ago(125 * time.Second), Task: "json", Turn: 3, Checkpoint: 4, Tokens: 9300},
+			{Name: "ann", Role: "worker", Model: "scripted", State: AgentWorking, Source: "protocol", Since: ago(42 * time.Second), Task: "metrics", Turn: 5, Checkpoint: 9, Tokens: 18200, Cost: 0.41, Memory: 212e6, Added: 120, Deleted: 14, Activity: []int{1, 4, 9, 2, 0, 0, 3, 7}, Note: "bash go test ./..."},
+			{Name: "bob", Role: "worker", Model: "scripted", State: AgentWorking, Source: "protocol", Since: ago(125 * time.Second), Task: "json", Turn: 3, Checkpoint: 4, Tokens: 9300, Cost: 0.004, Memory: 1.4e9, Added: 8, Activity: []int{2}},
 			{Name: "cyd", Role: "reviewer", Model: "claude", State: AgentWaiting, Source: "screen", Since: ago(7 * time.Minute), Task: "unicode", Turn: 2, Checkpoint: 2, Note: "asks for approval"},
 		},
+		Needs: []Need{
+			{Kind: NeedAnswer, Agent: "cyd", Task: "unicode", Text: "Run rm -rf build? (y/n)", Since: ago(7 * time.Minute)},
+			{Kind: NeedBudget, Agent: "bob", Text: "bob has reached its limit of turns (3)", Answer: []string{"budget", "bob", "--turns", "+10", "--run", "demo"}, Label: "10 more turns"},
+			{Kind: NeedPlan, Text: "PLAN.md is a draft", Answer: []string{"plan", "approve"}, Label: "approve"},
+			{Kind: NeedBlocked, Task: "unicode", Agent: "cyd", Text: "needs a decision on grapheme clusters"},
+		},
+		Overlaps: []Overlap{
+			{A: "ann", B: "bob", Path: "count.go", Where: "12-18", Kind: "content"},
+			{A: "cyd", B: "merged", Path: "docs/数える.md", Kind: "modify/delete"},
+		},
+		Plan: "# Word count\n\nCount **lines**, words and bytes.\n\n- small\n- fast\n\n```go\nfunc main() {}\n```\n",
 		Log: []Line{
 			{ago(11 * time.Minute), LevelInfo, "run demo started"},
 			{ago(9 * time.Minute), LevelInfo, "parse claimed by ann"},
@@ -75,26 +86,61 @@ func TestRenderGolden(t *testing.T) {
 	trouble := sample()
 	trouble.Phase = PhaseFailed
 	trouble.Problems = []string{"TODO.md:12: task docs depends on itself", "TODO.md:14: unknown id ^x", "TODO.md:15: unknown id ^y"}
+	big := sample()
+	big.Agents = nil
+	for i := range 200 {
+		a := sample().Agents[i%3]
+		a.Name = fmt.Sprintf("worker-%03d", i)
+		big.Agents = append(big.Agents, a)
+	}
+	messages := []Message{
+		{ID: "01A", Agent: "ann", From: "user", Kind: "prompt", State: "done", Text: "and tests", Time: ago(time.Hour)},
+		{ID: "01B", Agent: "cyd", From: "orchestrator", Kind: "steer", State: "held", Why: "a person is typing", Text: "keep it small", Time: ago(time.Minute)},
+		{ID: "01C", Agent: "bob", From: "ann", Kind: "followup", State: "failed", Why: "not handed over in time", Text: "look at count.go", Time: ago(time.Minute)},
+	}
+	screen := Screen{Cols: 80, Rows: 24, Lines: []string{"\x1b[1m> Count the words\x1b[m", "", "  \x1b[32m+ func count()\x1b[0m", "数える \x1b[2J bad", ""}}
+	text := &input{act: act{argv: []string{"send", "ann", textMark, "--run", "demo"}, ask: "prompt for ann"}, text: []rune("and the tests, näturlich 数える")}
 	for _, tt := range []struct {
 		name          string
 		view          View
 		width, height int
-		ask           bool
+		ui            ui
 	}{
-		{"run-120x36", sample(), 120, 36, false},
-		{"run-80x24", sample(), 80, 24, false},
-		{"run-60x15", sample(), 60, 15, false},
-		{"run-40x12", sample(), 40, 12, false},
-		{"run-20x5", sample(), 20, 5, false},
-		{"done-120x30", done, 120, 30, false},
-		{"trouble-80x24", trouble, 80, 24, false},
-		{"ask-80x24", sample(), 80, 24, true},
-		{"empty-80x24", View{Run: "new"}, 80, 24, false},
+		{"fleet-300x100", sample(), 300, 100, ui{}},
+		{"fleet-200x50", sample(), 200, 50, ui{}},
+		{"fleet-120x40", sample(), 120, 40, ui{}},
+		{"fleet-80x24", sample(), 80, 24, ui{}},
+		{"fleet-60x15", sample(), 60, 15, ui{}},
+		{"fleet-60x36", sample(), 60, 36, ui{}},
+		{"fleet-40x12", sample(), 40, 12, ui{}},
+		{"fleet-20x5", sample(), 20, 5, ui{}},
+		{"big-80x24", big, 80, 24, ui{places: [tabCount]place{{key: "worker-120", top: 118}}}},
+		{"board-120x40", sample(), 120, 40, ui{tab: TabBoard}},
+		{"board-60x15", sample(), 60, 15, ui{tab: TabBoard, places: [tabCount]place{TabBoard: {key: "docs"}}}},
+		{"agent-80x24", sample(), 80, 24, ui{tab: TabAgent, agent: "bob", screen: screen}},
+		{"overlap-80x24", sample(), 80, 24, ui{tab: TabOverlap}},
+		{"messages-80x24", sample(), 80, 24, ui{tab: TabMessages, messages: messages, places: [tabCount]place{TabMessages: {index: 2}}}},
+		{"needs-80x24", sample(), 80, 24, ui{tab: TabNeeds}},
+		{"needs-60x15", sample(), 60, 15, ui{tab: TabNeeds, places: [tabCount]place{TabNeeds: {index: 1}}}},
+		{"story-80x24", sample(), 80, 24, ui{tab: TabStory}},
+		{"filter-80x24", sample(), 80, 24, ui{filter: "WORKER json", filtering: true}},
+		{"input-80x24", sample(), 80, 24, ui{input: text}},
+		{"help-80x24", sample(), 80, 24, ui{help: true}},
+		{"page-80x24", sample(), 80, 24, ui{page: &page{title: "PLAN.md", plan: true}}},
+		{"failed-80x24", sample(), 80, 24, ui{status: "no such task: ^x", bad: true}},
+		{"ascii-80x24", sample(), 80, 24, ui{plain: true}},
+		{"done-120x30", done, 120, 30, ui{}},
+		{"trouble-80x24", trouble, 80, 24, ui{}},
+		{"leave-80x24", sample(), 80, 24, ui{leave: true, owner: true}},
+		{"empty-80x24", View{Run: "new"}, 80, 24, ui{}},
 	} {
-		f := frame{View: tt.view, width: tt.width, height: tt.height, now: noon(), theme: term.DefaultTheme(), ask: tt.ask}
-		golden(t, tt.name+".txt", trimmed(f.render()))
+		tt.ui.canDo = true
+		f := frame{View: tt.view, ui: tt.ui, width: tt.width, height: tt.height, now: noon(), theme: newPalette(term.DefaultTheme())}
+		text, _ := f.render()
+		golden(t, tt.name+".txt", trimmed(text))
 	}
-	golden(t, "styled-80x24.ansi", Render(sample(), 80, 24, noon()))
+	styled, _ := frame{View: sample(), width: 80, height: 24, now: noon(), theme: newPalette(term.DefaultTheme())}.render()
+	golden(t, "styled-80x24.ansi", styled)
 }
 
 func trimmed(s string) string {
@@ -133,14 +179,31 @@ func FuzzRenderSize(f *testing.F) {
 	f.Add(200, 16, "", 0)
 	f.Fuzz(func(t *testing.T, width, height int, text string, n int) {
 		width, height, n = width%320, height%120, n%250
+		tab := Tab(max(n, 0)) % tabCount
 		v := View{Run: text, Repo: text, Branch: text, Phase: Phase(text), Started: ago(time.Hour), Problems: []string{text, text, text}, Hints: []string{text}}
 		states := []TaskState{TaskOpen, TaskClaimed, TaskDone, TaskBlocked, TaskCancelled, TaskWaiting, TaskState(text)}
 		for i := range n {
 			v.Tasks = append(v.Tasks, Task{ID: text, Text: text, State: states[i%len(states)], Agent: text, Attempt: i, After: []string{text}, Note: text})
 			v.Agents = append(v.Agents, Agent{Name: text, Role: text, State: AgentState(text), Source: text, Since: ago(time.Minute), Task: text, Turn: i, Tokens: i * 7919, Note: text})
 			v.Log = append(v.Log, Line{noon(), LevelInfo, text})
+			v.Needs = append(v.Needs, Need{Kind: NeedBlocked, Agent: text, Task: text, Text: text, Answer: []string{text}, Label: text})
+			v.Overlaps = append(v.Overlaps, Overlap{A: text, B: text, Path: text, Where: text, Kind: text})
 		}
-		out := Render(v, width, height, noon())
+		v.Plan = text
+		u := ui{tab: tab, canDo: n%2 == 0, status: text, screen: Screen{Lines: []string{text, text}}}
+		switch n % 11 {
+		case 1:
+			u.filter, u.filtering = text, true
+		case 3:
+			u.input = &input{act: act{argv: []string{text, textMark}, ask: text}, text: []rune(text)}
+		case 5:
+			u.page = &page{title: text, plan: true}
+		case 7:
+			u.sure, u.busy = &act{argv: []string{text}}, text
+		case 9:
+			u.help = true
+		}
+		out, _ := frame{View: v, ui: u, width: width, height: height, now: noon(), theme: newPalette(term.DefaultTheme())}.render()
 		if width <= 0 || height <= 0 {
 			if out != "" {
 				t.Errorf("%dx%d: %q", width, height, out)
@@ -222,6 +285,6 @@ func BenchmarkRender(b *testing.B) {
 		v.Agents = append(v.Agents, v.Agents[i%3])
 	}
 	for b.Loop() {
-		Render(v, 200, 60, noon())
+		frame{View: v, width: 200, height: 60, now: noon(), theme: newPalette(term.DefaultTheme())}.render()
 	}
 }

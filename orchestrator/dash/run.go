@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"sync"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	xterm "golang.org/x/term"
 
 	"muntin/internal/rest"
-	"muntin/internal/term"
 )
 
 // ErrQuit says that the person wants to leave the dashboard, and was asked again.
@@ -25,12 +25,37 @@ type Options struct {
 	In    io.Reader // the keys; nil: none
 	Out   io.Writer // the terminal as it is, os.Stdout; anything else gets plain lines
 	Views <-chan View
-	Env   []string         // os.Environ(): TERM, NO_COLOR and their like
+	Env   []string         // os.Environ(): TERM, NO_COLOR, LANG and their like
 	Now   func() time.Time // nil: time.Now
-	// OnKey gets the keys that the dashboard has no use for, by Bubble Tea's
-	// names ("enter", "a"). It is called from the drawing goroutine and must
-	// not block. May be nil.
-	OnKey func(key string)
+
+	Commands Commands // nil: nothing can be done, only looked at
+	Live     Live     // nil: agents' screens and messages are not shown
+	Owner    bool     // to leave is to stop the orchestrator: it is asked for
+	Tab      Tab      // what is shown first
+	Agent    string   // of the agent tab, "" for the first
+	Key      string   // a key of Tab's first row, or of Agent, that is pressed when the first View is there; "" for none
+	Once     bool     // it is a popup: to leave what Key has begun is to leave
+}
+
+// Commands carries out what a person does in the dashboard. All its argv are
+// without the program's name.
+type Commands interface {
+	// Run carries a command line out, without a terminal, and returns what it
+	// printed on both streams. It is called from a goroutine of its own, and
+	// ends soon after ctx does.
+	Run(ctx context.Context, argv []string) (string, error)
+	// Terminal is the process of a command line that takes the terminal for
+	// itself while it runs.
+	Terminal(argv []string) *exec.Cmd
+}
+
+// Live is what is asked for only while somebody looks at it.
+type Live interface {
+	// Screen calls fn, from one goroutine, with what an agent's terminal shows,
+	// at once and whenever it has changed, until ctx ends.
+	Screen(ctx context.Context, agent string, fn func(Screen))
+	// Messages are those of all agents, the newest last.
+	Messages(ctx context.Context) ([]Message, error)
 }
 
 // Run shows the views as they arrive until Views is closed (nil), ctx ends
@@ -68,24 +93,27 @@ func runPlain(ctx context.Context, opts Options) error {
 
 func runLive(ctx context.Context, opts Options, file *os.File) error {
 	out := &rest.Output{File: file}
-	m := &model{now: opts.Now, onKey: opts.OnKey}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	m := newModel(ctx, opts)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(opts.In), tea.WithOutput(out),
 		tea.WithEnvironment(opts.Env), tea.WithoutSignalHandler(),
 		// The theme uses 16 colours. Left to itself the library asks the tmux
 		// server for its abilities, at the price of a process.
 		tea.WithColorProfile(colorprofile.Env(opts.Env)))
-	m.pause = rest.New(p, out)
+	m.pause, m.send = rest.New(p, out), p.Send
 	defer m.pause.Close()
 
-	feedCtx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { feed(feedCtx, opts.Views, p.Send) })
+	wg.Go(func() { feed(ctx, opts.Views, p.Send) })
 	_, err := p.Run()
+	ended := context.Cause(ctx)
 	stop()
+	m.wait()
 	wg.Wait()
 	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
+	case ended != nil:
+		return ended
 	case err != nil:
 		return fmt.Errorf("drawing the dashboard: %w", err)
 	case m.left:
@@ -142,57 +170,4 @@ func feed(ctx context.Context, views <-chan View, send func(tea.Msg)) {
 			hold.Reset(drawEvery)
 		}
 	}
-}
-
-// model is the dashboard as Bubble Tea has it.
-type model struct {
-	view          View
-	width, height int
-	ask, left     bool
-	now           func() time.Time
-	onKey         func(string)
-	pause         *rest.Pause
-}
-
-// Init does nothing: the views come by themselves.
-func (m *model) Init() tea.Cmd { return nil }
-
-// Update takes in a view, a key, a new size or a tick.
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.pause.Wake()
-	switch msg := msg.(type) {
-	case View:
-		m.view = msg
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-	case tea.KeyPressMsg:
-		return m, m.key(msg.String())
-	}
-	return m, nil
-}
-
-func (m *model) key(key string) tea.Cmd {
-	if m.ask {
-		m.ask = false
-		m.left = key == "y" || key == "Y" || key == "enter" || key == "ctrl+c"
-		if m.left {
-			return tea.Quit
-		}
-		return nil
-	}
-	switch {
-	case key == "q" || key == "ctrl+c":
-		m.ask = true
-	case m.onKey != nil:
-		m.onKey(key)
-	}
-	return nil
-}
-
-// View draws.
-func (m *model) View() tea.View {
-	f := frame{View: m.view, width: m.width, height: m.height, now: m.now(), theme: term.DefaultTheme(), ask: m.ask}
-	v := tea.NewView(f.render())
-	v.AltScreen = true
-	return v
 }

@@ -35,17 +35,10 @@ func child() int {
 	}
 	views := make(chan View, 2)
 	views <- v
-	err := Run(ctx, Options{In: os.Stdin, Out: os.Stdout, Views: views, Env: os.Environ(), OnKey: func(key string) {
-		switch key {
-		case "c":
-			close(views)
-		case "x":
-			cancel()
-		default:
-			v.Log = append(v.Log, Line{time.Now(), LevelInfo, "key <" + key + ">"})
-			views <- v
-		}
-	}})
+	err := Run(ctx, Options{
+		In: os.Stdin, Out: os.Stdout, Views: views, Env: os.Environ(), Owner: true,
+		Commands: &childCommands{view: v, views: views, cancel: cancel}, Live: childLive{},
+	})
 	switch {
 	case errors.Is(err, ErrQuit):
 		return 3
@@ -56,6 +49,45 @@ func child() int {
 		return 1
 	}
 	return 0
+}
+
+// childCommands does what it is sent: "close" the views, "cancel" the context,
+// or says it in the story.
+type childCommands struct {
+	view   View
+	views  chan View
+	cancel context.CancelFunc
+}
+
+func (c *childCommands) Run(_ context.Context, argv []string) (string, error) {
+	switch said := argv[2]; said {
+	case "close":
+		close(c.views)
+	case "cancel":
+		c.cancel()
+	case "fail":
+		return "muntin: it failed\n", errors.New("exit status 1")
+	default:
+		c.view.Log = append(c.view.Log, Line{time.Now(), LevelInfo, "said <" + said + ">"})
+		c.views <- c.view
+	}
+	return "", nil
+}
+
+func (c *childCommands) Terminal(argv []string) *exec.Cmd {
+	return exec.Command("echo", append([]string{"terminal:"}, argv...)...)
+}
+
+// childLive shows a screen that says whose it is.
+type childLive struct{}
+
+func (childLive) Screen(ctx context.Context, agent string, fn func(Screen)) {
+	fn(Screen{Cols: 80, Rows: 24, Lines: []string{strings.Repeat(agent, 4)}})
+	<-ctx.Done()
+}
+
+func (childLive) Messages(context.Context) ([]Message, error) {
+	return []Message{{ID: "1", Agent: "ann", State: "done", Text: "a message"}}, nil
 }
 
 // A terminal runs a child and keeps what it writes.
@@ -145,17 +177,29 @@ func (term *terminal) exit(want int) {
 func TestLiveKeys(t *testing.T) {
 	t.Parallel()
 	term := start(t, "busy")
-	mark := term.until(0, "Parse the command line")
+	mark := term.until(0, "Print the counts as JSON")
 	term.press("q")
 	mark = term.until(mark, "Leave?")
 	term.press("n")
 	mark = term.until(mark, "q leave")
-	term.press("a")
-	mark = term.until(mark, "key <a>")
+	term.press("shello you\r")
+	mark = term.until(mark, "said <hello you>")
+	term.press("sfail\r")
+	mark = term.until(mark, "it failed")
+	term.press("\r")
+	mark = term.until(mark, "annannannann")
+	term.press("\x1b[C")
+	mark = term.until(mark, "bobbobbobbob")
+	term.press("a") // takes the terminal
+	mark = term.until(mark, "terminal: attach bob --run demo")
+	term.press("5")
+	mark = term.until(mark, "a message")
+	term.press("1")
+	mark = term.until(mark, "Print the counts as JSON")
 	if err := pty.Setsize(term.tty, &pty.Winsize{Rows: 30, Cols: 120}); err != nil {
 		t.Fatal(err)
 	}
-	mark = term.until(mark, "(protocol)") // only the wide layout has it
+	mark = term.until(mark, "protocol") // only the wide layout has it
 	term.press("\x03")
 	term.until(mark, "Leave?")
 	term.press("y")
@@ -164,14 +208,14 @@ func TestLiveKeys(t *testing.T) {
 
 func TestLiveEnds(t *testing.T) {
 	t.Parallel()
-	for key, code := range map[string]int{"c": 0, "x": 4} {
+	for key, code := range map[string]int{"sclose\r": 0, "scancel\r": 4} {
 		term := start(t, "busy")
-		term.until(0, "Parse the command line")
+		term.until(0, "Print the counts as JSON")
 		term.press(key)
 		term.exit(code)
 		<-term.done
 		if text := term.text.String(); !strings.Contains(text, "\x1b[?1049l") {
-			t.Errorf("key %s: the alternate screen was not left", key)
+			t.Errorf("key %q: the alternate screen was not left", key)
 		}
 	}
 }
@@ -180,7 +224,7 @@ func TestLiveEnds(t *testing.T) {
 func TestLiveTicks(t *testing.T) {
 	t.Parallel()
 	term := start(t, "busy")
-	mark := term.until(0, "Parse the command line")
+	mark := term.until(0, "Print the counts as JSON")
 	for _, second := range []string{"2", "3"} { // "1" may have come with the first drawing
 		mark = term.until(mark, second)
 	}
@@ -193,7 +237,7 @@ func TestLiveRests(t *testing.T) {
 	}
 	t.Parallel()
 	term := start(t, "idle")
-	mark := term.until(0, "Parse the command line")
+	mark := term.until(0, "Print the counts as JSON")
 	rested := func() bool {
 		before := switches(t, term.cmd.Process.Pid)
 		<-time.After(time.Second)
@@ -204,8 +248,8 @@ func TestLiveRests(t *testing.T) {
 			t.Fatal("the dashboard wakes up with nothing to do")
 		}
 	}
-	term.press("a") // and it is awake at once when there is something
-	term.until(mark, "key <a>")
+	term.press("sup\r") // and it is awake at once when there is something
+	term.until(mark, "said <up>")
 }
 
 // switches counts how often the process's threads were scheduled.

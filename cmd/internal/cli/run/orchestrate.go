@@ -12,11 +12,13 @@ import (
 	"muntin/cmd/internal/cli/app"
 	"muntin/internal/logfile"
 	"muntin/internal/state"
+	"muntin/internal/term"
 	"muntin/orchestrator"
 	"muntin/orchestrator/board"
 	"muntin/orchestrator/dash"
 	"muntin/orchestrator/notify"
 	"muntin/orchestrator/panes"
+	"muntin/tmux"
 )
 
 // NewOrchestrate makes `muntin orchestrate`, the process in the board's pane.
@@ -55,39 +57,40 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
-	var watched orchestrator.Panes
-	var starter orchestrator.Starter
-	told := notify.Options{
-		Recipe: recipe, Run: run, Environ: env, Log: log, Now: a.Now,
-	}
+	told := notify.Options{Recipe: recipe, Run: run, Environ: env, Log: log, Now: a.Now}
 	if a.Streams.OutTTY {
 		told.Terminal = a.Streams.Out
 	}
-	if server, err := a.Tmux(ctx, run.Socket); err == nil {
-		watched, told.Messenger = panes.New(server), panes.New(server)
-		starter = &orchestrator.FleetStarter{
-			Run: run, Host: panes.New(server), Fleet: orchestrator.NewFleet(run, recipe, orchestrator.FleetOptions{Self: a.Self, Environ: env}),
+	on := openTmux(ctx, a, run, log)
+	if on.host != nil {
+		told.Messenger = on.host
+		on.starter = &orchestrator.FleetStarter{
+			Run: run, Host: on.host, Fleet: orchestrator.NewFleet(run, recipe, orchestrator.FleetOptions{Self: a.Self, Environ: env}),
 		}
-	} else {
-		log.Warn("panes are not watched, and agents are not started again", "error", err)
 	}
-	screen := newScreen(run, recipe)
+	shown, err := newScreen(ctx, a, run, on.onView)
+	if err != nil {
+		return err
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
 	group.Go(func() error {
 		defer stop()
-		err := screen.show(ctx, a)
+		err := shown.show(ctx, dash.Options{Owner: true, Commands: commands{app: a, run: run}})
 		if errors.Is(err, dash.ErrQuit) || ctx.Err() != nil {
 			return nil // asked to end
 		}
 		return err
 	})
+	if on.signs != nil {
+		group.Go(func() error { on.signs.Run(ctx); return nil })
+	}
 	group.Go(func() error {
 		defer stop()
 		return orchestrator.Serve(ctx, orchestrator.ServeOptions{
-			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: watched, Starter: starter, Notifier: notify.New(told), Now: a.Now,
-			OnState: func(s orchestrator.State, problems []board.Problem) { screen.update(s, problems) },
+			Run: run, Repo: repo, Dir: a.Layout.Repo(repo), Environ: env, Panes: on.panes, Starter: on.starter, Notifier: notify.New(told), Now: a.Now,
+			OnState: func(s orchestrator.State, problems []board.Problem) { shown.source.Update(s, problems) },
 		})
 	})
 	if err := group.Wait(); err != nil {
@@ -99,4 +102,47 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	}
 	log.Info("the orchestrator was ended")
 	return nil
+}
+
+// onTmux is the tmux server that a run is on, as its orchestrator needs it. All is
+// nil where there is none.
+type onTmux struct {
+	host    *panes.Host
+	panes   orchestrator.Panes
+	starter orchestrator.Starter
+	signs   *panes.Signs
+	onView  func(dash.View)
+}
+
+// openTmux finds the server, and binds our keys if it is ours.
+func openTmux(ctx context.Context, a *app.App, run orchestrator.Run, log *slog.Logger) onTmux {
+	server, err := a.Tmux(ctx, run.Socket)
+	if err != nil {
+		log.Warn("panes are not watched, and agents are not started again", "error", err)
+		return onTmux{}
+	}
+	if server.Ours() {
+		if err := server.BindPopups(ctx, leadKey, popupKeys(a)); err != nil {
+			log.Warn("no keys open popups", "error", err)
+		}
+	}
+	host := panes.New(server)
+	signs := host.NewSigns(run.Session)
+	return onTmux{host: host, panes: host, signs: signs, onView: func(v dash.View) { showSigns(a, signs, v) }}
+}
+
+// showSigns has tmux show what a view says.
+func showSigns(a *app.App, signs *panes.Signs, v dash.View) {
+	colour := a.Getenv("NO_COLOR") == ""
+	agents := map[string]panes.Sign{}
+	for _, agent := range v.Agents {
+		s := dash.SignOf(agent, a.Now(), colour)
+		agents[agent.Name] = panes.Sign{State: s.State, Mark: s.Mark, Style: s.Style, Task: agent.Task, Since: s.Since}
+	}
+	text, needs := dash.Words(v)
+	segment := tmux.Escape(text)
+	if needs != "" {
+		segment += " #[" + term.TmuxStyle(a.Theme.Warn.Bold(true), colour) + "]" + tmux.Escape(needs) + "#[default]"
+	}
+	signs.Update(segment, agents)
 }

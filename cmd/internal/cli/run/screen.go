@@ -3,147 +3,93 @@ package run
 import (
 	"context"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"muntin/cmd/internal/cli/app"
+	"muntin/internal/proc"
+	"muntin/internal/state"
 	"muntin/orchestrator"
-	"muntin/orchestrator/board"
 	"muntin/orchestrator/dash"
-	"muntin/recipes"
+	"muntin/orchestrator/dash/source"
 )
 
-// A screen turns the run's states into what the dashboard shows. It keeps the
-// newest only: a slow terminal skips states, it does not hold up the run.
+// A screen is the dashboard of a run on this process's terminal.
 type screen struct {
+	app    *app.App
 	run    orchestrator.Run
-	models map[string]string
-	views  chan dash.View // holds one
+	source *source.Source
 }
 
-func newScreen(run orchestrator.Run, recipe *recipes.Recipe) *screen {
-	models := map[string]string{}
-	for _, a := range recipe.Agents {
-		models[a.Name] = a.Model
-		if !a.BuiltIn() {
-			models[a.Name] = strings.Join(a.Command, " ")
+func newScreen(ctx context.Context, a *app.App, run orchestrator.Run, onView func(dash.View)) (*screen, error) {
+	recipe, err := run.Recipe()
+	if err != nil {
+		return nil, err
+	}
+	o := source.Options{Run: run, Recipe: recipe, Now: a.Now, OnView: onView}
+	if repo, err := state.FindRepo(run.Root); err == nil {
+		if git, err := orchestrator.OpenGit(ctx, repo, a.Layout.Repo(repo), a.Now); err == nil {
+			o.Stat = func(ctx context.Context, agent string) (added, deleted int, err error) {
+				return orchestrator.ChangedLines(ctx, git, run, agent)
+			}
 		}
 	}
-	return &screen{run: run, models: models, views: make(chan dash.View, 1)}
+	return &screen{app: a, run: run, source: source.New(o)}, nil
 }
 
-// show draws until ctx ends or a person quits.
-func (s *screen) show(ctx context.Context, a *app.App) error {
-	o := dash.Options{In: a.Streams.In, Out: a.Streams.Out, Views: s.views, Env: a.Environ, Now: a.Now}
-	if a.Streams.Interactive() {
+// show draws until ctx ends or a person quits. Of o only what is shown first and
+// how it is left is the caller's.
+func (s *screen) show(ctx context.Context, o dash.Options) error {
+	ctx, stop := context.WithCancel(ctx)
+	views := make(chan dash.View)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() { s.source.Run(ctx, views) })
+	o.In, o.Out, o.Views, o.Env, o.Now = s.app.Streams.In, s.app.Streams.Out, views, s.app.Environ, s.app.Now
+	if s.app.Streams.Interactive() {
 		o.In, o.Out = os.Stdin, os.Stdout // the dashboard draws on the terminal itself
+		o.Live = source.Live{Run: s.run}
 	}
 	return dash.Run(ctx, o)
 }
 
-// update is called from the loop's goroutine only.
-func (s *screen) update(st orchestrator.State, problems []board.Problem) {
-	view := s.view(st, problems)
-	select {
-	case <-s.views: // nobody has seen it yet
-	default:
-	}
-	s.views <- view
+// commands carries out muntin's own command lines for the run.
+type commands struct {
+	app *app.App
+	run orchestrator.Run
 }
 
-func (s *screen) view(st orchestrator.State, problems []board.Problem) dash.View {
-	v := dash.View{
-		Run: s.run.Name, Repo: filepath.Base(s.run.Repo), Branch: s.run.Branch, Recipe: s.run.From,
-		Started: s.run.Created, Phase: phaseView(st.Phase),
-	}
-	for _, t := range st.Tasks {
-		v.Tasks = append(v.Tasks, taskView(st, t))
-	}
-	for _, name := range st.Order {
-		v.Agents = append(v.Agents, s.agentView(st, st.Agents[name]))
-	}
-	for _, f := range st.Facts {
-		v.Log = append(v.Log, dash.Line{Time: f.Time, Level: levelView(f), Text: f.Text})
-	}
-	for _, p := range problems {
-		v.Problems = append(v.Problems, filepath.Base(s.run.Todo)+":"+p.String())
-	}
-	return v
+// commandTimeout bounds a command of the dashboard.
+const commandTimeout = time.Minute
+
+// Run implements dash.Commands.
+func (c commands) Run(ctx context.Context, argv []string) (string, error) {
+	res, err := proc.Run(ctx, proc.Spec{Argv: c.argv(argv), Dir: c.run.Root, Env: c.env(), Merge: true, Timeout: commandTimeout})
+	return string(res.Stdout), err
 }
 
-func phaseView(p orchestrator.Phase) dash.Phase {
-	switch p {
-	case orchestrator.PhaseDone:
-		return dash.PhaseDone
-	case orchestrator.PhaseWaiting:
-		return dash.PhaseWaiting
-	case orchestrator.PhaseStarting, orchestrator.PhaseRunning:
-	}
-	return dash.PhaseRunning
+// Terminal implements dash.Commands.
+func (c commands) Terminal(argv []string) *exec.Cmd {
+	argv = c.argv(argv)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = c.run.Root, c.env()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd
 }
 
-func levelView(f orchestrator.Fact) dash.Level {
-	switch {
-	case f.Good:
-		return dash.LevelGood
-	case f.Bad:
-		return dash.LevelBad
-	}
-	return dash.LevelInfo
+func (c commands) argv(argv []string) []string {
+	return slices.Concat([]string{c.app.Self}, argv, []string{"--repo", c.run.Root})
 }
 
-func taskView(st orchestrator.State, t orchestrator.Task) dash.Task {
-	task := dash.Task{ID: t.ID, Text: t.Text, State: dash.TaskState(t.State), Note: t.Reason}
-	if t.State == orchestrator.TaskActive {
-		task.State = dash.TaskClaimed
-	}
-	for _, id := range t.After {
-		if dep, ok := st.Task(id); !ok || dep.State != orchestrator.TaskDone {
-			task.After = append(task.After, id)
-		}
-	}
-	if work := st.WorkOn(t.ID); len(work) > 0 {
-		w := work[0]
-		task.Agent, task.Attempt = w.Agent, w.Attempt+1
-		if w.Stage != orchestrator.StageWorking && w.Stage != orchestrator.StageMarking {
-			task.Note = string(w.Stage)
-		}
-	} else if i := slices.IndexFunc(t.Names, func(n string) bool { _, ok := st.Agents[n]; return ok }); i >= 0 {
-		task.Agent = t.Names[i]
-	}
-	return task
-}
-
-func (s *screen) agentView(st orchestrator.State, a orchestrator.Agent) dash.Agent {
-	agent := dash.Agent{
-		Name: a.Name, Role: a.Role, Model: s.models[a.Name], State: dash.AgentState(a.State), Source: a.Source,
-		Since: a.Since, Task: a.Task, Turn: a.Turn, Tokens: int(a.Used.Tokens), Note: a.Note,
-	}
-	if a.Checkpoint != nil {
-		agent.Checkpoint = a.Checkpoint.ID
-	}
-	if agent.Note == "" {
-		agent.Note = a.Doing
-	}
-	if trouble := st.Trouble(a); trouble.Kind != "" {
-		agent.State, agent.Note = troubleView(agent.State, trouble), trouble.Why
-	}
-	return agent
-}
-
-// troubleView is the state of an agent that something keeps.
-func troubleView(state dash.AgentState, t orchestrator.Trouble) dash.AgentState {
-	switch t.Kind {
-	case orchestrator.TroubleAsks:
-		return dash.AgentWaiting
-	case orchestrator.TroubleStalled:
-		return dash.AgentStalled
-	case orchestrator.TroubleLimited:
-		return dash.AgentLimited
-	case orchestrator.TroubleGivenUp:
-		return dash.AgentFailed
-	case orchestrator.TroubleBudget, orchestrator.TroubleRestarting:
-	}
-	return state // the note says it
+// env says which board and plan are meant, and that a person acts.
+func (c commands) env() []string {
+	env := slices.DeleteFunc(slices.Clone(c.app.Environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains([]string{"MUNTIN_AGENT", "MUNTIN_BOARD", "MUNTIN_PLAN", "MUNTIN_REPO", "MUNTIN_TASK"}, name)
+	})
+	return append(env, "MUNTIN_BOARD="+c.run.Todo, "MUNTIN_PLAN="+c.run.Plan, "MUNTIN_REPO="+c.run.Root, "NO_COLOR=1")
 }
