@@ -224,12 +224,31 @@ func (s State) Task(id string) (Task, bool) {
 // that of agents that are leaving it.
 func (s State) WorkOn(task string) []Work {
 	var list []Work
-	for _, name := range s.Order {
-		if w, ok := s.Works[name]; ok && w.Task == task && !w.Over {
+	for _, name := range s.atWork() {
+		if w := s.Works[name]; w.Task == task && !w.Over {
 			list = append(list, w)
 		}
 	}
 	return list
+}
+
+// atWork names the agents that have something to do: in the recipe's order, and
+// then those that were removed while something of theirs is still written down.
+func (s State) atWork() []string {
+	var names []string
+	for _, name := range s.Order {
+		if _, ok := s.Works[name]; ok {
+			names = append(names, name)
+		}
+	}
+	if len(names) < len(s.Works) {
+		for _, name := range slices.Sorted(maps.Keys(s.Works)) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // workOn is the first of WorkOn.

@@ -31,8 +31,8 @@ func (r *step) result(key string, res Result) {
 	if key == "" || r.restarted(key, res) || r.firstSent(key, res) || r.wrote(key, res) {
 		return
 	}
-	for _, name := range r.state.Order {
-		if w, ok := r.state.Works[name]; ok && w.Key == key {
+	for _, name := range r.state.atWork() {
+		if w, ok := r.state.Works[name]; ok && w.Key == key { // a race's contestants wait for one claim
 			r.reached(w, res)
 		}
 	}
