@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if child(os.Args) || saverChild() || busyChild() {
+	if child(os.Args) || saverChild() || busyChild() || faultChild() {
 		return
 	}
 	// The machine's own configuration must not matter.
