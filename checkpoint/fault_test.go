@@ -27,7 +27,7 @@ type fault struct {
 }
 
 // faults are the boundaries between all that a restore does, in their order.
-var faults = []fault{ //nolint:gochecknoglobals // a constant table
+var faults = []fault{
 	{"planned", 1, "old"},
 	{"goal held", 1, "old"},
 	{"journal written", 1, "old"},

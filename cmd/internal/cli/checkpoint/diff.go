@@ -41,7 +41,7 @@ func newDiff(s *scope) *cobra.Command {
 				if s.json {
 					return app.Usage("--tool shows a difference to a person: it prints no JSON")
 				}
-				return diffTool(ctx, s.app, c, tool, from.Tree, to.Tree)
+				return diffTool(ctx, s.app, c, []string{tool, from.Tree, to.Tree})
 			}
 			if !stat && !s.json {
 				return s.app.Paged(ctx, func() error { return c.Patch(ctx, newPainter(s.app), from, to) })
@@ -107,9 +107,10 @@ func printStat(a *app.App, changes []checkpoint.Change) error {
 // configuredTool stands for the tool that git's configuration names.
 const configuredTool = "configured"
 
-// diffTool has git show two trees in a tool. Those of a sidecar are not in the
+// diffTool has git show what a tool makes of two trees; args are the tool and these. Trees of a sidecar are not in the
 // worktree's own repository, if there is one.
-func diffTool(ctx context.Context, a *app.App, c *chain, name string, from, to string) error {
+func diffTool(ctx context.Context, a *app.App, c *chain, args []string) error {
+	name, trees := args[0], args[1:]
 	argv := []string{"git"}
 	if where := c.Where(); where.Sidecar {
 		argv = append(argv, "--git-dir="+where.Path, "--work-tree="+c.root)
@@ -119,7 +120,7 @@ func diffTool(ctx context.Context, a *app.App, c *chain, name string, from, to s
 		argv = append(argv, "--tool="+name)
 	}
 	_, err := proc.Run(ctx, proc.Spec{
-		Argv: append(argv, from, to), Dir: c.root, Env: a.Environ,
+		Argv: append(argv, trees...), Dir: c.root, Env: a.Environ,
 		Stdin: a.Streams.In, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: true,
 	})
 	if err != nil {
