@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -19,9 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
-
-// tempPrefix begins the names of files that a restore has not renamed yet.
-const tempPrefix = ".muntin-restore-"
 
 // An applier carries out the ops of a plan.
 type applier struct {
@@ -36,9 +32,8 @@ type applier struct {
 
 	blobs sync.Mutex // held while a blob is read: the object store takes one reader at a time
 
-	mu        sync.Mutex // guards what follows
-	done      int        // ops
-	serial    int
+	mu        sync.Mutex      // guards what follows
+	done      int             // ops
 	dirs      map[string]bool // folders to sync
 	ready     []readyFile     // written beside their places, to be renamed
 	written   []string
@@ -145,6 +140,7 @@ func (a *applier) rename(ctx context.Context) error {
 			return fmt.Errorf("syncing worktree: %w", err)
 		}
 	}
+	a.reached("files written")
 	if err := a.begun(); err != nil {
 		return err
 	}
@@ -152,18 +148,14 @@ func (a *applier) rename(ctx context.Context) error {
 	a.ready = nil
 	return each(ready, func(f readyFile) error {
 		return a.step(ctx, f.op, func(_ context.Context, dir int, o op) error {
-			_, err := a.expect(dir, o)
-			if err == nil {
-				err = unix.Renameat(dir, f.temp, dir, path.Base(o.path))
-			}
-			if err != nil {
-				_ = unix.Unlinkat(dir, f.temp, 0) // a conflict; other errors clean up at the end
+			if err := a.place(dir, f); err != nil {
 				return err
 			}
 			a.locked(func() {
 				a.dirs[path.Dir(o.path)] = true
 				a.written = append(a.written, o.path)
 			})
+			a.reached("file in place")
 			a.progress()
 			return nil
 		})
@@ -245,26 +237,31 @@ func (a *applier) expect(dir int, o op) (statKey, error) {
 		}
 		return key, errConflict
 	}
+	return key, a.matches(dir, name, o, key)
+}
+
+// matches checks that a name in an open folder, whose stat data are key, holds
+// what the op starts from. Without a ctime in key the file has another name than it had.
+func (a *applier) matches(dir int, name string, o op, key statKey) error {
 	e := a.now.root.lookup(o.path)
-	if e == nil || e.mode == modeDir || e.stat != key {
-		return key, errConflict
+	if e == nil || e.mode == modeDir {
+		return errConflict
+	}
+	want := e.stat
+	if key.ctime == 0 {
+		want = want.moved()
+	}
+	if want != key {
+		return errConflict
 	}
 	if !e.racy {
-		return key, nil
+		return nil
 	}
-	var content []byte
-	if key.isSymlink() {
-		content, err = readlinkAt(dir, name)
-	} else {
-		content, _, _, err = (&reader{}).file(dir, name, key.size)
+	at, err := stateAt(dir, name)
+	if err == nil && !at.is(o.old) {
+		return errConflict
 	}
-	if err != nil {
-		return key, err
-	}
-	if plumbing.ComputeHash(plumbing.BlobObject, content) != o.old.hash {
-		return key, errConflict
-	}
-	return key, nil
+	return err
 }
 
 // removeEmpty removes a folder that has only folders in it.
@@ -298,7 +295,7 @@ func (a *applier) remove(_ context.Context, dir int, o op) error {
 	if _, err := a.expect(dir, o); err != nil {
 		return err
 	}
-	if err := unix.Unlinkat(dir, path.Base(o.path), 0); err != nil {
+	if err := a.takeAway(dir, o); err != nil {
 		return err
 	}
 	at := path.Dir(o.path)
@@ -318,6 +315,7 @@ func (a *applier) remove(_ context.Context, dir int, o op) error {
 		a.dirs[at] = true
 		a.deleted = append(a.deleted, o.path)
 	})
+	a.reached("file deleted")
 	a.progress()
 	return nil
 }
@@ -337,11 +335,7 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 		a.progress()
 		return nil
 	}
-	temp := tempPrefix + strconv.Itoa(os.Getpid()) + "-"
-	a.locked(func() {
-		a.serial++
-		temp += strconv.Itoa(a.serial)
-	})
+	temp := o.tempName()
 	if o.new.mode == modeSymlink {
 		var target []byte
 		if target, err = a.content(ctx, o.new.hash); err == nil {
@@ -355,6 +349,7 @@ func (a *applier) put(ctx context.Context, dir int, o op) error {
 		return err
 	}
 	a.locked(func() { a.ready = append(a.ready, readyFile{op: o, temp: temp}) })
+	a.reached("file written")
 	return nil
 }
 

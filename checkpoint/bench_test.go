@@ -250,3 +250,41 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkIgnored saves a worktree of 1,000 files with 200,000 ignored ones
+// beside them, and one without, in turn, each after one change. Medians in milliseconds.
+func BenchmarkIgnored(b *testing.B) {
+	const files, folders, each = 1000, 2000, 100
+	stores := map[string]*Store{}
+	repos := map[string]*repo{}
+	for _, who := range []string{"without", "with"} {
+		r := benchRepo(b, files)
+		r.write(".gitignore", "node_modules/\n")
+		if who == "with" {
+			for i := range folders {
+				for k := range each {
+					name := fmt.Sprintf("node_modules/%d/%d.js", i, k)
+					if k == 0 {
+						r.write(name, "")
+					} else if err := os.WriteFile(r.path(name), nil, 0o600); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		}
+		repos[who], stores[who] = r, r.open(Options{})
+		r.save(stores[who], Meta{})
+		settle(b)
+		r.save(stores[who], Meta{})
+	}
+	took := map[string][]float64{}
+	for round := 0; b.Loop(); round++ {
+		for who, r := range repos {
+			benchChange(b, r, files, 1, round)
+			took[who] = append(took[who], milliseconds(func() { r.save(stores[who], Meta{}) }))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(took["with"]), "with-ms")
+	b.ReportMetric(median(took["without"]), "without-ms")
+}

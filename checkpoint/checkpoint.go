@@ -81,6 +81,8 @@ type Options struct {
 
 	Watcher   Watcher // of the worktree, for this Store alone; nil: every snapshot looks everywhere
 	WatchFrom int     // number of tracked files from which on the watcher is used
+
+	reached func(point string) // called by a restore at the points that have names, by several goroutines; for tests, nil: not
 }
 
 // Meta is what the caller knows about a checkpoint. All of it is kept in the

@@ -45,10 +45,14 @@ type MaintainReport struct {
 // Maintain folds the many small packs of saves into few, with deltas, in a
 // niced git. Call it between turns, when nobody waits: it may take seconds.
 // It can be called at any time and from several processes; only one works.
+// With a watcher it also looks at the whole worktree now and then, since a watcher does not see everything.
 // It touches no pack that git or a person made, and no object is lost: who
 // drops what nothing reaches is the user's gc, and in a sidecar GC.
 func (s *Store) Maintain(ctx context.Context) (MaintainReport, error) {
 	wrap := func(err error) error { return fmt.Errorf("folding packs of %s: %w", s.where.Path, err) }
+	if err := s.lookAround(ctx); err != nil {
+		return MaintainReport{}, wrap(err)
+	}
 	held, err := durable.TryLock(filepath.Join(s.where.Path, "muntin", "maintain.lock"))
 	if errors.Is(err, durable.ErrLocked) {
 		return MaintainReport{Why: "another process is at it"}, nil

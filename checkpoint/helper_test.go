@@ -3,17 +3,19 @@ package checkpoint
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"muntin/internal/gittest"
 )
 
 func TestMain(m *testing.M) {
-	if child(os.Args) || saverChild() || busyChild() {
+	if child(os.Args) || saverChild() || busyChild() || faultChild() {
 		return
 	}
 	// The machine's own configuration must not matter.
@@ -22,17 +24,51 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	home, err := os.MkdirTemp("", "checkpoint")
+	home, err := os.MkdirTemp(tempBase(), "checkpoint")
 	if err != nil {
 		panic(err)
 	}
-	if err := errors.Join(os.Setenv("XDG_STATE_HOME", filepath.Join(home, "state")), os.Setenv("HOME", home)); err != nil {
+	if err := prepare(home); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(home)
 		os.Exit(code)
 	}))
+}
+
+// inMemory is where Linux has a file system in memory, roomy the space that the tests may need.
+const (
+	inMemory = "/dev/shm"
+	roomy    = 4 << 30
+)
+
+// tempBase is where the tests' folders are. Hundreds of small repositories
+// wait for nothing but the disk, so they are in memory where there is room; the
+// long versions are on the disk, as worktrees are.
+func tempBase() string {
+	var st unix.Statfs_t
+	if os.Getenv("MUNTIN_SOAK") != "" || os.Getenv("TMPDIR") != "" || unix.Statfs(inMemory, &st) != nil || st.Bavail*uint64(st.Bsize) < roomy {
+		return ""
+	}
+	return inMemory
+}
+
+// prepare makes a home for the tests, with a repository to copy.
+func prepare(home string) error {
+	for _, dir := range []string{"tmp", "none/hooks", "none/info"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	err := errors.Join(os.Setenv("XDG_STATE_HOME", filepath.Join(home, "state")), os.Setenv("HOME", home),
+		os.Setenv("TMPDIR", filepath.Join(home, "tmp")), os.Setenv("GIT_TEMPLATE_DIR", filepath.Join(home, "none")))
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("git", "init", "-q", "-b", "main", filepath.Join(home, "repo"))
+	cmd.Env = gitEnv()
+	return cmd.Run()
 }
 
 // A repo is a git repository for one test.
@@ -43,7 +79,13 @@ type repo struct {
 
 func newRepo(t testing.TB) *repo {
 	t.Helper()
-	return &repo{t: t, dir: gittest.New(t).Dir}
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &repo{t: t, dir: filepath.Join(base, "repo")}
+	must(r, os.CopyFS(r.dir, os.DirFS(filepath.Join(os.Getenv("HOME"), "repo"))))
+	return r
 }
 
 // gitEnv is the environment of git in tests.
@@ -91,7 +133,11 @@ func (r *repo) oracle() string {
 	r.t.Helper()
 	temp := filepath.Join(r.t.TempDir(), "index")
 	env := []string{"GIT_INDEX_FILE=" + temp}
-	index, err := os.ReadFile(r.git("rev-parse", "--path-format=absolute", "--git-path", "index"))
+	file := r.path(".git/index")
+	if info, err := os.Lstat(r.path(".git")); err != nil || !info.IsDir() {
+		file = r.git("rev-parse", "--path-format=absolute", "--git-path", "index")
+	}
+	index, err := os.ReadFile(file)
 	if err == nil {
 		if err := os.WriteFile(temp, index, 0o600); err != nil {
 			r.t.Fatal(err)

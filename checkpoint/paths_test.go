@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -320,4 +322,37 @@ func unless(err, known error) error {
 		return nil
 	}
 	return err
+}
+
+// TestCaseInsensitiveVolume brings names back that differ in their case only, on
+// a volume that takes them for one (Linux 6.13 has one in memory, where its kernel was built with it).
+func TestCaseInsensitiveVolume(t *testing.T) {
+	t.Parallel()
+	disk := mounted(t, "casefold,size=64m")
+	r := &repo{t: t, dir: filepath.Join(disk, "repo")}
+	must(r, os.Mkdir(r.dir, 0o755))
+	if out, err := exec.Command("chattr", "+F", r.dir).CombinedOutput(); err != nil {
+		t.Skipf("chattr: %v: %s", err, out)
+	}
+	r.git("init", "-q")
+	if r.git("config", "core.ignoreCase") != "true" {
+		t.Fatal("git sees no volume that folds cases")
+	}
+	r.write("Readme", "1")
+	r.write("Dir/File", "1")
+	r.write(".gitignore", "BUILD\n")
+	r.write("build/x", "ignored")
+	r.commit()
+	s := r.open(Options{})
+	c := r.check(s)
+	must(r, os.Rename(r.path("Readme"), r.path("README")))
+	must(r, os.Rename(r.path("Dir/File"), r.path("Dir/FILE")))
+	r.write("README", "2")
+	rep := r.restore(s, c)
+	if got := r.check(s); got.Tree != c.Tree || len(rep.Conflicts) > 0 {
+		t.Errorf("tree %s, want %s: %+v", got.Tree, c.Tree, rep)
+	}
+	if _, err := s.Undo(t.Context()); err != nil || r.read("README") != "2" || r.read("build/x") != "ignored" {
+		t.Errorf("after the undo: %q, %v", r.read("README"), err)
+	}
 }

@@ -24,6 +24,9 @@ type Place struct {
 // Where tells where the store's checkpoints are, and why there.
 func (s *Store) Where() Place { return s.where }
 
+// Root is the top folder of the worktree.
+func (s *Store) Root() string { return s.repo.Root }
+
 // A home is what place found out about a worktree.
 type home struct {
 	repo  state.Repo // of a folder without a repository, GitDir and CommonDir are the sidecar

@@ -13,3 +13,12 @@ func (s *Store) progress(p Progress) {
 		s.opts.Progress(p)
 	}
 }
+
+// reached tells a test that a restore has come to a point that has a name.
+func (s *Store) reached(point string) {
+	if s.opts.reached != nil {
+		s.opts.reached(point)
+	}
+}
+
+func (a *applier) reached(point string) { a.store.reached(point) }

@@ -194,20 +194,20 @@ func (s *Store) onDisk(o op) bool {
 	return err == nil && plumbing.ComputeHash(plumbing.BlobObject, content) == o.new.hash
 }
 
-// dropTemps removes what an interrupted restore left in the folders of ops.
+// dropTemps removes what an interrupted restore left in the folders of ops,
+// whether it carried them out or took them back.
 func (s *Store) dropTemps(ops []op) error {
 	root, err := openRoot(s.repo.Root)
 	if err != nil {
 		return fmt.Errorf("opening worktree: %w", err)
 	}
 	defer unix.Close(root)
-	seen := map[string]bool{}
+	byEnd, dirs := map[string]op{}, map[string]bool{}
 	for _, o := range ops {
-		dir := path.Dir(o.path)
-		if seen[dir] {
-			continue
-		}
-		seen[dir] = true
+		byEnd[o.tempEnd()], byEnd[o.back().tempEnd()] = o, o.back()
+		dirs[path.Dir(o.path)] = true
+	}
+	for dir := range dirs {
 		fd, err := openDir(root, dir)
 		if err != nil {
 			continue // no such folder: nothing left in it
@@ -215,7 +215,12 @@ func (s *Store) dropTemps(ops []op) error {
 		f := os.NewFile(uintptr(fd), dir)
 		list, err := f.Readdirnames(-1)
 		for _, name := range list {
-			if strings.HasPrefix(name, tempPrefix) {
+			if !strings.HasPrefix(name, tempPrefix) {
+				continue
+			}
+			if o, ok := byEnd[name[max(strings.LastIndexByte(name, '-'), 0):]]; ok {
+				err = errors.Join(err, s.dropTemp(fd, name, o))
+			} else {
 				err = errors.Join(err, unix.Unlinkat(fd, name, 0))
 			}
 		}

@@ -152,10 +152,12 @@ func (s *Store) attempt(ctx context.Context, c *change) (RestoreReport, error) {
 	if len(p.ops) == 0 && c.step == "" {
 		return report, nil // no checkpoints of it, and nothing to undo; undo and redo count their steps
 	}
+	s.reached("planned")
 	before := s.newestMeta(ctx)
 	if err := s.hold(p.goal, c.target.seq); err != nil {
 		return report, err
 	}
+	s.reached("goal held")
 	before.Cause, before.Note = CauseUndo, c.before
 	first := record{meta: before, restored: c.target.hash}
 	if p.goal.commit != c.target.hash {
@@ -167,7 +169,9 @@ func (s *Store) attempt(ctx context.Context, c *change) (RestoreReport, error) {
 	undo, err := s.commit(ctx, saving{ref: j.Ref, snap: p.now, record: first, soon: true, beside: func(h plumbing.Hash) error {
 		// Before the chain has the commit it says that nothing was begun.
 		j.Undo = h.String()
-		return s.writeJournal(j)
+		err := s.writeJournal(j)
+		s.reached("journal written")
+		return err
 	}})
 	if err != nil {
 		if s.interrupted() {
@@ -176,6 +180,7 @@ func (s *Store) attempt(ctx context.Context, c *change) (RestoreReport, error) {
 		return report, err
 	}
 	report.Undo = undo.checkpoint(j.Ref)
+	s.reached("present saved")
 	return s.underJournal(ctx, &j, p, report)
 }
 
@@ -186,6 +191,7 @@ func (s *Store) underJournal(ctx context.Context, j *journal, p *plan, report Re
 	ref.Go(func() error { return s.syncRef(j.Ref) })
 	a, err := s.apply(ctx, p.now, p.ops, ref.Wait)
 	err = errors.Join(err, ref.Wait())
+	s.reached("carried out")
 	if err == nil && len(a.conflicts) > 0 {
 		report.Conflicts = a.conflicts
 		err = ErrBusy
@@ -206,6 +212,7 @@ func (s *Store) underJournal(ctx context.Context, j *journal, p *plan, report Re
 	if backErr == nil {
 		_, _, backErr = s.roll(ctx, made, undo)
 	}
+	s.reached("taken back")
 	if backErr == nil {
 		backErr = s.takeBackJournal()
 	}
@@ -286,12 +293,16 @@ func (s *Store) finish(ctx context.Context, e *ending) error {
 	if err := s.verify(snap, undo, made, e.report); err != nil {
 		return err
 	}
+	s.reached("result seen")
 	now, err := s.commit(ctx, saving{ref: j.Ref, snap: snap, record: j.record(), beside: func(plumbing.Hash) error { return e.synced() }})
 	if err != nil {
 		return err
 	}
 	e.report.Now = now.checkpoint(j.Ref)
-	return s.dropJournal()
+	s.reached("result saved")
+	err = s.dropJournal()
+	s.reached("journal dropped")
+	return err
 }
 
 // verify reports paths that are not as the goal has them and that no note explains.

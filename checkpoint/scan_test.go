@@ -157,6 +157,54 @@ func TestWatcherIsNotTrustedForEver(t *testing.T) {
 	r.check(s)
 }
 
+// Maintain looks everywhere before a save has to, and what it finds is not lost.
+func TestMaintainLooksAround(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.write("a/1", "1")
+	r.write("b/2", "1\r\n")
+	r.git("config", "core.autocrlf", "input")
+	w := &spy{}
+	s := r.open(Options{Watcher: w})
+	r.check(s)
+	r.check(s) // the folders are racy no more, or looked at again
+	maintain := func() string {
+		w.took()
+		_, err := s.Maintain(t.Context())
+		must(r, err)
+		return w.took()
+	}
+	for range 3 * maxPartial {
+		w.took()
+		r.save(s, Meta{})
+		if got := w.took(); got != "[]" {
+			t.Fatalf("a save entered %s", got)
+		}
+		if s.last.partial == lookAhead {
+			if got := maintain(); got != `["" "a" "b"]` || s.last.partial != 0 {
+				t.Fatalf("Maintain entered %s, %d since", got, s.last.partial)
+			}
+		} else if got := maintain(); got != "[]" {
+			t.Fatalf("Maintain entered %s after %d", got, s.last.partial)
+		}
+	}
+	for s.last.partial < lookAhead {
+		r.save(s, Meta{})
+	}
+	r.write("b/2", "1\n") // the same blob, other bytes, and the watcher does not tell
+	if maintain(); s.last.partial != lookAhead {
+		t.Error("what is in no checkpoint became the base of the next one")
+	}
+	w.changed = map[string]bool{"b": false}
+	c := r.check(s)
+	r.write("b/2", "else")
+	w.changed = map[string]bool{"b": false}
+	r.restore(s, c)
+	if got := r.read("b/2"); got != "1\n" {
+		t.Errorf("restored %q", got)
+	}
+}
+
 func TestLeftOutIsReportedEveryTime(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

@@ -45,6 +45,8 @@ type look struct {
 	dirs   map[string]bool // folders, and all above them
 
 	known map[plumbing.Hash]bool // objects that a ref holds
+
+	everywhere bool // whatever the watcher says
 }
 
 // take scans the worktree.
@@ -176,7 +178,7 @@ func (s *Store) dirty(in *scanInput, base *snapshot, l look) (dirs map[string]bo
 	switch {
 	case in.watcher == nil && only:
 		return maps.Clone(l.dirs), true
-	case in.watcher == nil, !base.watched, base.partial >= maxPartial && !only:
+	case l.everywhere, in.watcher == nil, !base.watched, base.partial >= maxPartial && !only:
 		return nil, false
 	}
 	if dirs, ok = s.dirtySince(base.seen); ok && only {

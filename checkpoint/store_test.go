@@ -23,6 +23,15 @@ import (
 // compares it with what git says it is.
 func TestReadsGitsPacks(t *testing.T) {
 	t.Parallel()
+	from := newRepo(t)
+	text := noise(3000, 5)
+	for i := range 20 {
+		text = text[:100*i] + "changed" + text[100*i:]
+		from.write("f", text)
+		from.write("empty", "")
+		from.commit()
+	}
+	from.git("tag", "-a", "-m", "m", "v1")
 	for name, args := range map[string][]string{
 		"offset deltas": {"repack", "-q", "-a", "-d", "-f", "--depth=50"},
 		"ref deltas":    {"-c", "repack.useDeltaBaseOffset=false", "repack", "-q", "-a", "-d", "-f"},
@@ -31,15 +40,8 @@ func TestReadsGitsPacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepo(t)
-			text := noise(3000, 5)
-			for i := range 20 {
-				text = text[:100*i] + "changed" + text[100*i:]
-				r.write("f", text)
-				r.write("empty", "")
-				r.commit()
-			}
-			r.git("tag", "-a", "-m", "m", "v1")
+			r := &repo{t: t, dir: filepath.Join(t.TempDir(), "repo")}
+			must(r, os.CopyFS(r.dir, os.DirFS(from.dir)))
 			r.git(args...)
 			odb := openObjects(r.path(".git"))
 			defer odb.read.close()

@@ -1,11 +1,18 @@
 package checkpoint
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"maps"
+)
 
 // maxPartial is how many snapshots in a row may rest on a watcher before one
 // looks everywhere: a watcher does not see writes through memory maps, hard
 // links from outside, or other machines.
 const maxPartial = 20
+
+// lookAhead is after how many of them Maintain looks everywhere, so that no Save has to.
+const lookAhead = maxPartial / 2
 
 // maxNews bounds the answers of a watcher that are kept.
 const maxNews = 64
@@ -64,4 +71,31 @@ func (s *Store) dirtySince(seen int) (dirs map[string]bool, ok bool) {
 		}
 	}
 	return dirs, true
+}
+
+// lookAround makes the full look that will be due before long, while nobody
+// waits. It counts if it finds the worktree as the newest checkpoint has it; else a Save makes it.
+func (s *Store) lookAround(ctx context.Context) error {
+	if s.opts.Watcher == nil {
+		return nil
+	}
+	end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	had := s.last
+	if had == nil || had.partial < lookAhead || s.interrupted() {
+		return nil
+	}
+	snap, err := s.take(ctx, look{everywhere: true})
+	if err != nil {
+		return fmt.Errorf("looking at worktree %s: %w", s.repo.Root, err)
+	}
+	// Other contents, if only of bytes that git converts, are in no checkpoint yet.
+	if s.last == had && snap.tree == had.tree && maps.Equal(snap.root.rawHashes(), had.root.rawHashes()) {
+		snap.commit, snap.ref = had.commit, had.ref
+		s.last = snap
+	}
+	return nil
 }

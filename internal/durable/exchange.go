@@ -23,11 +23,11 @@ func Exchange(path string, data []byte, perm fs.FileMode) (old []byte, err error
 			err = errors.Join(err, fmt.Errorf("writing %s: %w", path, rm))
 		}
 	}()
-	err = swap(temp, path)
+	err = SwapAt(here, temp, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = os.Rename(temp, path)
-	case errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOTSUP):
+	case CannotSwap(err):
 		if old, err = os.ReadFile(path); err == nil {
 			err = os.Rename(temp, path)
 		}
@@ -58,4 +58,10 @@ func writeTemp(path string, data []byte, perm fs.FileMode) (string, error) {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return f.Name(), nil
+}
+
+// CannotSwap tells whether an error of SwapAt or MoveAt means that the kernel or the
+// file system has no such call, so that the caller has to do without.
+func CannotSwap(err error) bool {
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOTSUP)
 }

@@ -2,5 +2,17 @@ package durable
 
 import "golang.org/x/sys/unix"
 
-// swap exchanges two names in one step: renamex_np(2).
-func swap(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }
+// SwapAt exchanges two names in an open folder in one step, by renameatx_np(2).
+// CannotSwap tells from the error whether the file system has no such call.
+func SwapAt(dir int, a, b string) error {
+	return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_SWAP)
+}
+
+// MoveAt gives a file another name in an open folder, if nothing has that name:
+// else the error is EEXIST. CannotSwap tells whether the file system has no such call.
+func MoveAt(dir int, from, to string) error {
+	return unix.RenameatxNp(dir, from, dir, to, unix.RENAME_EXCL)
+}
+
+// here stands for the present folder.
+const here = unix.AT_FDCWD

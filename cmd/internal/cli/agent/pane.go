@@ -173,6 +173,7 @@ type checkpoints struct {
 	store           *checkpoint.Store
 	tree            string         // of the last one taken here
 	watcher         *watch.Watcher // nil if the worktree cannot be watched
+	unwatched       string         // why the watcher does not see all of it, as the newest checkpoint has it
 }
 
 // watchFrom is the number of tracked files from which on a worktree is
@@ -222,7 +223,7 @@ func (c *checkpoints) Save(ctx context.Context, req pty.CheckpointRequest) (pty.
 			return pty.CheckpointInfo{}, pty.ErrUnchanged
 		}
 	}
-	saved, _, err := c.store.Save(ctx, checkpoint.Meta{
+	saved, report, err := c.store.Save(ctx, checkpoint.Meta{
 		Run: req.Run, Agent: req.Agent, Turn: req.Turn, Message: req.Message, Entry: req.Entry, Cause: checkpoint.Cause(req.Cause),
 	})
 	if err != nil {
@@ -233,6 +234,10 @@ func (c *checkpoints) Save(ctx context.Context, req pty.CheckpointRequest) (pty.
 	if err != nil {
 		return pty.CheckpointInfo{}, fmt.Errorf("taking a checkpoint of %s: %w", c.dir, err)
 	}
+	if report.Unwatched != c.unwatched && report.Unwatched != "" {
+		c.log.Warn("checkpoints look at the whole worktree", "reason", report.Unwatched)
+	}
+	c.unwatched = report.Unwatched
 	return pty.CheckpointInfo{
 		ID: saved.ID, Commit: saved.Commit, Tree: saved.Tree, Ref: saved.Ref, Files: saved.Files, Cause: string(req.Cause),
 		Head: saved.Head, Merging: merging,

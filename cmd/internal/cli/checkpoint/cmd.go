@@ -92,7 +92,7 @@ func (s *scope) open(ctx context.Context) (c *chain, done func(), err error) {
 	if opts.Ref, err = checkpoint.HandRef(s.app.Dir); err != nil {
 		return nil, nil, err
 	}
-	return openStore(ctx, s.app, &chain{root: repo.Root}, opts)
+	return openStore(ctx, s.app, &chain{}, opts)
 }
 
 // openAgent opens the chain of an agent of a run.
@@ -122,7 +122,9 @@ func openStore(ctx context.Context, a *app.App, c *chain, opts checkpoint.Option
 	if err != nil {
 		return nil, nil, err
 	}
-	c.Store = store
+	if c.Store = store; c.root == "" {
+		c.root = store.Root()
+	}
 	return c, func() {
 		c.bar.Done()
 		_ = store.Close() // it writes a cache; without it the next command is slower

@@ -21,25 +21,27 @@ type diffJSON struct {
 }
 
 func newDiff(s *scope) *cobra.Command {
-	var stat, tool bool
+	var stat bool
+	var tool string
 	cmd := &cobra.Command{
 		Use:   "diff [from] [to]",
 		Short: "What changed between two checkpoints, or since one",
 		Long: "Compare two checkpoints. With one, it is compared with the files as they are now;\n" +
 			"with none, the newest is. --tool shows both as folders in git's difftool: the\n" +
-			"one that git's configuration names, or $MUNTIN_DIFFTOOL, a name that\n" +
-			"`git difftool --tool-help` lists.",
-		Args: app.Args(0, 2, "up to two checkpoints"),
+			"one that git's configuration names (diff.guitool, diff.tool, merge.tool), or one\n" +
+			"that `git difftool --tool-help` lists, as --tool=meld.",
+		Example: "  muntin checkpoint diff\n  muntin checkpoint diff 3 5 --stat\n  muntin checkpoint diff latest --tool=vimdiff",
+		Args:    app.Args(0, 2, "up to two checkpoints"),
 		RunE: s.with(func(ctx context.Context, c *chain, args []string) error {
 			from, to, err := ends(ctx, c.Store, args)
 			if err != nil {
 				return err
 			}
-			if tool {
+			if tool != "" {
 				if s.json {
 					return app.Usage("--tool shows a difference to a person: it prints no JSON")
 				}
-				return diffTool(ctx, s.app, c.root, from.Tree, to.Tree)
+				return diffTool(ctx, s.app, c, []string{tool, from.Tree, to.Tree})
 			}
 			if !stat && !s.json {
 				return s.app.Paged(ctx, func() error { return c.Patch(ctx, newPainter(s.app), from, to) })
@@ -58,7 +60,8 @@ func newDiff(s *scope) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&stat, "stat", false, "only the files and how much they changed")
 	f.BoolP("patch", "p", false, "the change of every line (the default)")
-	f.BoolVar(&tool, "tool", false, "show it in git's difftool")
+	f.StringVar(&tool, "tool", "", "show it in git's difftool, this one or the configured one")
+	f.Lookup("tool").NoOptDefVal = configuredTool
 	cmd.MarkFlagsMutuallyExclusive("stat", "patch", "tool")
 	return cmd
 }
@@ -101,18 +104,27 @@ func printStat(a *app.App, changes []checkpoint.Change) error {
 	return err
 }
 
-// diffTool has git show two trees in the tool that it is set up for.
-func diffTool(ctx context.Context, a *app.App, root string, trees ...string) error {
-	argv := []string{"git", "difftool", "--dir-diff", "--no-prompt"}
-	if name := a.Getenv("MUNTIN_DIFFTOOL"); name != "" {
+// configuredTool stands for the tool that git's configuration names.
+const configuredTool = "configured"
+
+// diffTool has git show what a tool makes of two trees; args are the tool and these. Trees of a sidecar are not in the
+// worktree's own repository, if there is one.
+func diffTool(ctx context.Context, a *app.App, c *chain, args []string) error {
+	name, trees := args[0], args[1:]
+	argv := []string{"git"}
+	if where := c.Where(); where.Sidecar {
+		argv = append(argv, "--git-dir="+where.Path, "--work-tree="+c.root)
+	}
+	argv = append(argv, "difftool", "--dir-diff", "--no-prompt")
+	if name != configuredTool {
 		argv = append(argv, "--tool="+name)
 	}
 	_, err := proc.Run(ctx, proc.Spec{
-		Argv: append(argv, trees...), Dir: root, Env: a.Environ,
+		Argv: append(argv, trees...), Dir: c.root, Env: a.Environ,
 		Stdin: a.Streams.In, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: true,
 	})
 	if err != nil {
-		return app.Hint(fmt.Errorf("showing the difference in git's difftool: %w", err), "`git difftool --tool-help` lists the tools; $MUNTIN_DIFFTOOL names one")
+		return app.Hint(fmt.Errorf("showing the difference in git's difftool: %w", err), "`git difftool --tool-help` lists the tools; --tool=<name> takes one of them")
 	}
 	return nil
 }
