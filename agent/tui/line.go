@@ -267,6 +267,12 @@ func (s *screen) giveBack(texts []string) {
 
 func (s *screen) statuses([]string) {} // they change, and what is written here does not
 
+func (s *screen) recolour(t term.Theme) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.theme = t
+}
+
 // notice writes what an extension says.
 func (s *screen) notice(n harness.Notice) {
 	head, style := noticeHead(s.theme, n)
