@@ -196,7 +196,11 @@ func (s *screen) entered() {
 
 // note is a remark of the program itself.
 func (s *screen) note(text string) {
-	s.write(func(b *strings.Builder) { s.line(b, s.theme.Dim.Render(text)) })
+	s.write(func(b *strings.Builder) {
+		for _, l := range strings.Split(ansi.Wrap(text, max(s.cells(), 4), ""), "\n") {
+			s.line(b, term.Paint(s.theme.Dim, l))
+		}
+	})
 }
 
 // footer closes a turn.
