@@ -160,9 +160,7 @@ func (l *loop) askTrust(ctx context.Context) (string, error) {
 		return "", err
 	}
 	body := []string{strings.ReplaceAll(trustLine(s), "`", "")}
-	if len(s.Brings) == 0 {
-		body = append(body, "It brings nothing along.")
-	} else {
+	if len(s.Brings) > 0 {
 		body = append(append(body, "It brings along:"), s.Brings...)
 	}
 	body = append(body, "Trust is not a sandbox: what is trusted can make the agent do anything that you can do.")
