@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"muntin/agent"
+	"muntin/agent/compact"
 	"muntin/agent/extension"
 	"muntin/agent/resource"
 )
@@ -21,7 +22,9 @@ type Loaded struct {
 	Tools      []string      // as Options.Tools
 	NoContext  bool          // leave the project's context files out
 	Resources  *resource.Set // as Options.Resources
-	Problems   []string      // for people
+	Compaction compact.Settings
+	Retry      agent.RetryPolicy
+	Problems   []string // for people
 }
 
 // Reload takes what Options.Reload finds: extensions, whose programs are ended and
@@ -57,6 +60,8 @@ func (h *Harness) take(l Loaded) (problems []string, err error) {
 	h.mu.Lock()
 	before := h.more
 	h.more, h.names, h.found = l.More, l.Tools, l.Resources
+	h.sizes, h.window, h.retry = l.Compaction, l.Compaction.Window, l.Retry
+	h.kernel.SetRetry(h.policy())
 	h.mu.Unlock()
 	if before != nil {
 		if err := before.Close(); err != nil {
@@ -151,9 +156,12 @@ func (h *Harness) Problems() []string {
 // A Command is a name that a person types after a slash.
 type Command = resource.Command
 
-// KindExtension is the kind of a Command that an extension carries out; the others
-// stand for texts.
-const KindExtension = resource.KindExtension
+// The kinds of a Command. An extension carries its own out; the others stand for texts.
+const (
+	KindExtension = resource.KindExtension
+	KindSkill     = resource.KindSkill
+	KindPrompt    = resource.KindPrompt
+)
 
 // Commands are those of extensions, which count first, then the prompt templates and
 // skills that Expand knows. A prompt that begins with one of an extension runs it.

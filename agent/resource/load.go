@@ -35,6 +35,7 @@ const (
 	FromProject Source = "project"
 	FromUser    Source = "user"
 	FromPackage Source = "package"
+	FromMuntin  Source = "muntin" // it comes with the program
 )
 
 // A State says what became of a resource.
@@ -70,6 +71,7 @@ type Options struct {
 	Themes   []string
 	Settings settings.Settings
 	Packages []Package
+	BuiltIn  string // a folder with the skills that come with the program; "": none
 }
 
 // A Package is a folder with skills, prompts and themes.
@@ -234,6 +236,9 @@ func roots(o Options) []root {
 		for i := range all[at:] {
 			all[at+i].pack = p.Name
 		}
+	}
+	if o.BuiltIn != "" {
+		add(FromMuntin, o.BuiltIn, true, []string{"."}, nil, nil)
 	}
 	return all
 }

@@ -28,6 +28,7 @@ func (l *loop) commands() []Command {
 		{Name: "compact", Args: "[instructions]", Help: "replace what is old by a summary", Idle: true, Run: l.compact},
 		{Name: "name", Args: "[name]", Help: "name the conversation", Run: l.name},
 		{Name: "session", Help: "what the conversation holds and cost", Run: l.session},
+		{Name: "reload", Help: "load settings, skills, prompt templates, extensions and MCP servers again", Idle: true, Run: l.reload},
 		{Name: "tree", Help: "walk the conversation, and go on from another message", Idle: true, Run: l.tree},
 	}
 	if h.OpenModel != nil && h.Models != nil {
@@ -41,6 +42,12 @@ func (l *loop) commands() []Command {
 	}
 	if h.Open != nil && h.Sessions != nil {
 		all = append(all, Command{Name: "resume", Help: "go on with an earlier conversation", Idle: true, Run: l.resume})
+	}
+	if h.Settings != nil {
+		all = append(all, Command{Name: "settings", Args: "[set name value]", Help: "show the settings, or change one", Run: l.settings})
+	}
+	if h.Trust != nil {
+		all = append(all, Command{Name: "trust", Args: "[yes|no|forget]", Help: "whether this folder's own settings, skills and extensions are loaded", Idle: true, Run: l.trust})
 	}
 	if h.Export != nil {
 		all = append(all, Command{Name: "export", Args: "[file.html]", Help: "write the conversation as a page", Run: l.export})
@@ -73,6 +80,10 @@ func (l *loop) slash(ctx context.Context, text string) bool {
 	if !strings.HasPrefix(text, "/") || name == "" || strings.ContainsAny(name, "/.\n") {
 		return false
 	}
+	if l.command != nil && name != "quit" { // it may change which commands there are
+		l.later = append(l.later, text)
+		return true
+	}
 	all := l.commands()
 	i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
 	switch {
@@ -84,9 +95,6 @@ func (l *loop) slash(ctx context.Context, text string) bool {
 		return true
 	case all[i].Run == nil:
 		return false // a prompt is made of it
-	case l.command != nil:
-		l.later = append(l.later, text)
-		return true
 	case all[i].Idle && (l.running != nil || len(l.queue) > 0):
 		l.display.note("/" + name + " needs that nothing runs: wait for the end of the turn, or press Esc.")
 		return true
@@ -122,7 +130,7 @@ func (l *loop) ended(ctx context.Context, r *running) {
 	for l.command == nil && len(l.later) > 0 {
 		next := l.later[0]
 		l.later = l.later[1:]
-		l.slash(ctx, next)
+		l.take(ctx, input{kind: inputLine, text: next})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"muntin/agent"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
+	"muntin/internal/term"
 )
 
 // A display shows the conversation and gives what a person does there as inputs.
@@ -42,6 +43,8 @@ type display interface {
 	facts(f facts)
 	// notice shows what an extension says.
 	notice(n harness.Notice)
+	// recolour shows all that comes in other colours.
+	recolour(t term.Theme)
 	// statuses are what extensions have to say for as long as it holds.
 	statuses(texts []string)
 	// ask shows a question; nil: none. The answer comes as an input.

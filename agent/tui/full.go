@@ -177,6 +177,7 @@ func (f *full) facts(facts facts)           { f.post(func(m *model) { m.facts = 
 func (f *full) ask(q *question)             { f.post(func(m *model) { m.dialog = newDialog(q) }) }
 func (f *full) notice(n harness.Notice)     { f.post(func(m *model) { m.notice(n) }) }
 func (f *full) statuses(texts []string)     { f.post(func(m *model) { m.statuses = texts }) }
+func (f *full) recolour(t term.Theme)       { f.post(func(m *model) { m.theme = t }) }
 func (f *full) copy(text string)            { f.post(func(m *model) { m.copy(text) }) }
 
 // leave shows what is left to show and gives the terminal back.

@@ -7,6 +7,7 @@ import (
 	"muntin/agent/harness"
 	"muntin/agent/llm"
 	"muntin/agent/session"
+	"muntin/internal/term"
 )
 
 // A Host is the program around the front end: what its slash commands reach. A
@@ -31,6 +32,12 @@ type Host struct {
 	Picture func(path string) (picture llm.Block, ok bool, err error)
 	// Checkpoints are those of the working folder.
 	Checkpoints Checkpoints
+	// Settings are what /settings shows and changes.
+	Settings Settings
+	// Trust is what /trust shows and changes.
+	Trust Trust
+	// Theme is that of the settings as they were loaded last.
+	Theme func() term.Theme
 	// Commands are more slash commands, by name in any order.
 	Commands []Command
 	// Branch is the branch that is checked out, "" for none. It must be quick.

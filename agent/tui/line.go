@@ -196,7 +196,11 @@ func (s *screen) entered() {
 
 // note is a remark of the program itself.
 func (s *screen) note(text string) {
-	s.write(func(b *strings.Builder) { s.line(b, s.theme.Dim.Render(text)) })
+	s.write(func(b *strings.Builder) {
+		for _, l := range strings.Split(ansi.Wrap(text, max(s.cells(), 4), ""), "\n") {
+			s.line(b, term.Paint(s.theme.Dim, l))
+		}
+	})
 }
 
 // footer closes a turn.
@@ -266,6 +270,12 @@ func (s *screen) giveBack(texts []string) {
 }
 
 func (s *screen) statuses([]string) {} // they change, and what is written here does not
+
+func (s *screen) recolour(t term.Theme) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.theme = t
+}
 
 // notice writes what an extension says.
 func (s *screen) notice(n harness.Notice) {

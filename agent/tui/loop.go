@@ -296,6 +296,12 @@ func (l *loop) typed(ctx context.Context, in input) {
 			l.display.note(term.CleanLine(err.Error()))
 		}
 	})
+	l.take(ctx, input{kind: in.kind, text: text})
+}
+
+// take carries a text of a person out: a command, or a prompt.
+func (l *loop) take(ctx context.Context, in input) {
+	text := in.text
 	switch {
 	case strings.HasPrefix(text, "!") && strings.Trim(text, "! ") != "":
 		l.shell(ctx, text)

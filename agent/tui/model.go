@@ -112,7 +112,9 @@ func (m *model) head(o Options, notices []string) {
 
 func (m *model) note(text string) {
 	m.endStream()
-	m.line(m.theme.Dim.Render(text))
+	for _, l := range strings.Split(ansi.Wrap(text, m.width, ""), "\n") {
+		m.line(term.Paint(m.theme.Dim, l))
+	}
 }
 
 func (m *model) page(text string) {

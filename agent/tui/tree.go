@@ -244,7 +244,7 @@ func (l *loop) checkpoints(ctx context.Context, _ Asker, _ string) (string, erro
 		return "", err
 	}
 	if len(all) == 0 {
-		return "There are no checkpoints yet: one is saved before each turn.", nil
+		return "There are no checkpoints yet: one is saved before each turn, unless the setting checkpoints is off.", nil
 	}
 	var b strings.Builder
 	b.WriteString("| # | When | Files | |\n|---|---|---|---|\n")

@@ -347,7 +347,7 @@ func TestSubAgent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program, log := filepath.Join(dir, "muntin"), filepath.Join(dir, "log")
-	script := "#!/bin/sh\nshift 2\necho \"$*\" >> " + log + "\ncase $1 in send) echo \"did: $(cat)\";; ls) echo ada;; esac\n"
+	script := "#!/bin/sh\nshift 2\necho \"$*\" >> " + log + "\ncase $1 in send) echo \"did: $(cat)\";; ls) echo ada;; logs) echo '{\"kind\":\"start\"}'; echo '{\"turn_end\":{\"reason\":\"done\",\"text\":\"counted\"}}'; sleep 60;; down) echo gone;; esac\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestSubAgent(t *testing.T) {
 		return
 	}
 	var part string
-	if text, err := r.tool(t, "sub_agent", `{"action":"ask","task":"the task"}`, func(s string) { part = s }); err != nil || text != "did: the task\n" {
+	if text, err := r.tool(t, "sub_agent", `{"action":"ask","task":"the task"}`, func(s string) { part = s }); err != nil || text != "counted\n\ngone\n" {
 		t.Errorf("%q, %v", text, err)
 	}
 	if !strings.Contains(part, "muntin attach sub-") {
@@ -372,7 +372,7 @@ func TestSubAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"up solo --name sub-", "send solo --wait --run sub-", "down sub-", "send ada --wait", "ls"} {
+	for i, want := range []string{"run --name sub-", "logs agent --run sub-", "down sub-", "send ada --wait", "ls"} {
 		if lines := strings.Split(string(got), "\n"); len(lines) <= i || !strings.HasPrefix(lines[i], want) {
 			t.Errorf("line %d is not %q: %s", i, want, got)
 		}

@@ -1,12 +1,36 @@
 package skill_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"muntin/agent/extension"
 	"muntin/agent/extension/skill"
 )
+
+func TestWriteBringsItUpToDate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, skill.Name, "SKILL.md")
+	for _, before := range []string{"", "an older one"} {
+		if before != "" {
+			if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := skill.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != skill.Text() {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := skill.Write(path); err == nil {
+		t.Error("a file is no folder")
+	}
+}
 
 func TestTheSkillNamesWhatThereIs(t *testing.T) {
 	t.Parallel()

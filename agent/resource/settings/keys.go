@@ -22,12 +22,13 @@ type Values struct {
 	Retry struct {
 		Attempts int // after the first try
 	}
-	Theme   string   // the name of one; "": muntin's own
-	Editor  string   // a command; "": $VISUAL, then $EDITOR
-	Trust   string   // TrustAsk, TrustAlways or TrustNever
-	Skills  []string // folders
-	Prompts []string // folders
-	Themes  []string // folders
+	Checkpoints string   // CheckpointsOn or CheckpointsOff
+	Theme       string   // the name of one; "": muntin's own
+	Editor      string   // a command; "": $VISUAL, then $EDITOR
+	Trust       string   // TrustAsk, TrustAlways or TrustNever
+	Skills      []string // folders
+	Prompts     []string // folders
+	Themes      []string // folders
 }
 
 // What is done in a folder that nobody has decided on.
@@ -35,6 +36,12 @@ const (
 	TrustAsk    = "ask"
 	TrustAlways = "always"
 	TrustNever  = "never"
+)
+
+// Whether the agent saves the files before each turn that a person begins.
+const (
+	CheckpointsOn  = "on"
+	CheckpointsOff = "off"
 )
 
 // A Key describes one setting, once: its form, its default and its meaning.
@@ -66,6 +73,11 @@ func Keys() []Key {
 		{Name: "compaction.reserve", Default: "16384", Doc: "tokens of the window that stay free for the answer", into: func(v *Values) any { return &v.Compaction.Reserve }},
 		{Name: "compaction.keep", Default: "20000", Doc: "tokens of the newest messages that are never summarised", into: func(v *Values) any { return &v.Compaction.Keep }},
 		{Name: "retry.attempts", Default: "3", Doc: "how often a request that failed for a passing reason is made again", into: func(v *Values) any { return &v.Retry.Attempts }},
+		{
+			Name: "checkpoints", Default: CheckpointsOn, Words: []string{CheckpointsOn, CheckpointsOff},
+			Doc:  "save the files before each turn on the agent's screen, in a repository; in a run the supervisor does it anyway",
+			into: func(v *Values) any { return &v.Checkpoints },
+		},
 		{Name: "theme", Doc: "the colours, by the name of a theme", into: func(v *Values) any { return &v.Theme }},
 		{Name: "skills", Doc: "more folders with skills", Joined: true, into: func(v *Values) any { return &v.Skills }},
 		{Name: "prompts", Doc: "more folders with prompt templates", Joined: true, into: func(v *Values) any { return &v.Prompts }},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"muntin/agent/compact"
 	"muntin/agent/extension"
 	"muntin/agent/harness"
 	"muntin/agent/mcp"
@@ -20,7 +21,12 @@ import (
 // gather finds what a conversation is made of beside its model, as the options and
 // settings say. No program of an extension is started.
 func (o *opener) gather(ctx context.Context) (harness.Loaded, error) {
-	l := harness.Loaded{NoContext: o.NoContext, Resources: o.place.Set}
+	l := harness.Loaded{
+		NoContext: o.NoContext, Resources: o.place.Set, Retry: retries(o.settings.Retry.Attempts),
+		Compaction: compact.Settings{
+			Off: o.NoCompact, Window: o.Window, Reserve: o.settings.Compaction.Reserve, Keep: o.settings.Compaction.Keep,
+		},
+	}
 	if !o.NoExtensions {
 		trusted := o.place.Trust.Trusted
 		l.Extensions, l.Problems = extensions.Find(o.App, o.dir, trusted, o.Extensions)

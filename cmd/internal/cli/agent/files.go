@@ -22,16 +22,17 @@ import (
 type savedFiles struct {
 	app        *app.App
 	dir        string
-	run, agent string // "" outside of a run
+	run, agent string      // "" outside of a run
+	on         func() bool // whether one is added before each turn
 }
 
 // newSavedFiles is nil outside of a repository: nobody has said then that all that
 // lies below the folder is one thing.
-func newSavedFiles(a *app.App, dir string) tui.Checkpoints {
+func newSavedFiles(a *app.App, dir string, on func() bool) tui.Checkpoints {
 	if _, err := state.FindRepo(dir); err != nil {
 		return nil
 	}
-	f := savedFiles{app: a, dir: dir}
+	f := savedFiles{app: a, dir: dir, on: on}
 	if a.Getenv("MUNTIN_SOCKET") != "" {
 		f.run, f.agent = a.Getenv("MUNTIN_RUN"), a.Getenv("MUNTIN_AGENT")
 	}
@@ -72,6 +73,9 @@ func (f savedFiles) open(ctx context.Context) (*checkpoint.Store, error) {
 
 // Save implements tui.Checkpoints.
 func (f savedFiles) Save(ctx context.Context, entry, message string) error {
+	if !f.on() {
+		return nil
+	}
 	first, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	return f.with(ctx, func(s *checkpoint.Store) error {
 		_, _, err := s.Save(ctx, checkpoint.Meta{Cause: checkpoint.CauseManual, Entry: entry, Note: "before: " + term.Truncate(term.CleanLine(first), 60)})

@@ -11,6 +11,7 @@ import (
 
 	"muntin/agent/harness"
 	"muntin/agent/llm"
+	"muntin/agent/resource/settings"
 	"muntin/agent/rpc"
 	"muntin/agent/session"
 	"muntin/agent/tool"
@@ -21,6 +22,7 @@ import (
 	sessions "muntin/cmd/internal/cli/session"
 	"muntin/cmd/internal/cli/todo"
 	"muntin/internal/state"
+	"muntin/internal/term"
 )
 
 // frontOptions say how the front end looks. It draws on the terminal where there is
@@ -64,7 +66,9 @@ func newHost(op *opener) tui.Host {
 		Task:    func() string { return todo.Claimed(a, a.Getenv("MUNTIN_AGENT")) },
 		Editor:  strings.Fields(cmp.Or(a.Getenv("VISUAL"), a.Getenv("EDITOR"), "vi")),
 	}
-	h.Checkpoints = newSavedFiles(a, op.dir)
+	h.Checkpoints = newSavedFiles(a, dir, func() bool { return op.settings.Checkpoints != settings.CheckpointsOff })
+	h.Settings, h.Trust = placeSettings{op}, placeTrust{op}
+	h.Theme = func() term.Theme { return op.theme }
 	if _, err := a.Repo(); err == nil {
 		h.Commands = []tui.Command{
 			{Name: "todo", Help: "the board", Run: func(context.Context, tui.Asker, string) (string, error) { return todo.Markdown(a) }},

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"muntin/agent"
-	"muntin/agent/compact"
 	"muntin/agent/extension"
 	"muntin/agent/harness"
 	"muntin/agent/llm"
@@ -202,10 +201,7 @@ func (o *opener) options(ctx context.Context, at rpc.Place, found harness.Loaded
 		Provider: model.Provider, Model: model.Name, Known: model.Known, Thinking: level, Dir: o.dir, Session: at.File, Parent: at.Parent,
 		Tools: found.Tools, System: o.System, AppendSystem: o.Append, NoContext: found.NoContext,
 		Env: toolEnv(a.Environ), SpillDir: spillDir(a, at.File), Now: a.Now, Changed: changedFiles(a),
-		Compaction: compact.Settings{
-			Off: o.NoCompact, Window: o.Window, Reserve: o.settings.Compaction.Reserve, Keep: o.settings.Compaction.Keep,
-		},
-		Resources: found.Resources, DefaultThinking: llm.Level(o.settings.Thinking), Retry: retries(o.settings.Retry.Attempts),
+		Compaction: found.Compaction, Retry: found.Retry, Resources: found.Resources, DefaultThinking: llm.Level(o.settings.Thinking),
 		Extensions: opts.Extensions, More: found.More, Reload: o.reload,
 	}, nil
 }

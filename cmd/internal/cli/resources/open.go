@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"muntin/agent/extension/skill"
 	"muntin/agent/resource"
 	"muntin/agent/resource/pack"
 	"muntin/agent/resource/settings"
@@ -95,10 +96,16 @@ func Open(ctx context.Context, o Options) (*Place, error) {
 	for _, x := range problems {
 		p.Notes = append(p.Notes, "settings "+term.CleanLine(x.String()))
 	}
+	builtIn := filepath.Join(a.Layout.State, "skills")
+	if err := skill.Write(builtIn); err != nil {
+		p.Notes = append(p.Notes, err.Error())
+		builtIn = ""
+	}
 	packages, broken := packages(a)
 	p.Set = resource.Load(resource.Options{
 		Dir: o.Dir, Home: a.Getenv("HOME"), Config: a.Layout.Config, Trusted: p.Trust.Trusted,
 		Skills: absolute(o.Dir, o.Skills), Prompts: absolute(o.Dir, o.Prompts), Themes: absolute(o.Dir, o.Themes), Settings: p.Settings, Packages: packages,
+		BuiltIn: builtIn,
 	})
 	p.Set.Items = append(p.Set.Items, broken...)
 	if p.Trust.Open {

@@ -46,8 +46,8 @@ func NewCmd(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// a row is a setting as it holds.
-type row struct {
+// A Row is a setting as it holds.
+type Row struct {
 	Name    string            `json:"name"`
 	Value   any               `json:"value"`
 	Type    string            `json:"type"`
@@ -56,8 +56,22 @@ type row struct {
 	Doc     string            `json:"doc"`
 }
 
+// Rows are all settings of a folder.
+func Rows(p *resources.Place) []Row {
+	var all []Row
+	for _, k := range settings.Keys() {
+		value, _ := p.Settings.Get(k.Name)
+		if list, ok := value.([]string); ok && list == nil {
+			value = []string{}
+		}
+		from := p.Settings.From[k.Name]
+		all = append(all, Row{Name: k.Name, Value: value, Type: k.Type, Default: len(from) == 0, From: from, Doc: k.Doc})
+	}
+	return all
+}
+
 // rows are all settings; what is wrong in the files is told on standard error.
-func rows(ctx context.Context, a *app.App) ([]row, error) {
+func rows(ctx context.Context, a *app.App) ([]Row, error) {
 	dir, err := app.Confirmed(a.Dir)
 	if err != nil {
 		return nil, err
@@ -69,24 +83,15 @@ func rows(ctx context.Context, a *app.App) ([]row, error) {
 	for _, note := range p.Notes {
 		fmt.Fprintf(a.Streams.Err, "muntin: %s\n", term.CleanLine(note))
 	}
-	var all []row
-	for _, k := range settings.Keys() {
-		value, _ := p.Settings.Get(k.Name)
-		if list, ok := value.([]string); ok && list == nil {
-			value = []string{}
-		}
-		from := p.Settings.From[k.Name]
-		all = append(all, row{Name: k.Name, Value: value, Type: k.Type, Default: len(from) == 0, From: from, Doc: k.Doc})
-	}
-	return all, nil
+	return Rows(p), nil
 }
 
-// text is a value as a person writes it on a command line.
-func text(value any) string {
-	if list, ok := value.([]string); ok {
+// Text is the value as a person writes it on a command line.
+func (r Row) Text() string {
+	if list, ok := r.Value.([]string); ok {
 		return strings.Join(list, ",")
 	}
-	return fmt.Sprint(value)
+	return fmt.Sprint(r.Value)
 }
 
 func newLs(a *app.App) *cobra.Command {
@@ -110,7 +115,7 @@ func newLs(a *app.App) *cobra.Command {
 					}
 					from += term.CleanLine(fmt.Sprintf("%s:%d ", at.Path, at.Line))
 				}
-				table.Row(r.Name, term.CleanLine(text(r.Value)), from)
+				table.Row(r.Name, term.CleanLine(r.Text()), from)
 			}
 			return table.Write(a.Streams.Out, a.Theme, 0)
 		}),
@@ -128,14 +133,14 @@ func newGet(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(all, func(r row) bool { return r.Name == args[0] })
+			i := slices.IndexFunc(all, func(r Row) bool { return r.Name == args[0] })
 			if i < 0 {
 				return app.Usage("%w", settings.Unknown(args[0]))
 			}
 			if o.JSON {
 				return a.PrintJSON(all[i])
 			}
-			fmt.Fprintln(a.Streams.Out, term.CleanLine(text(all[i].Value)))
+			fmt.Fprintln(a.Streams.Out, term.CleanLine(all[i].Text()))
 			return nil
 		}),
 	}
@@ -158,12 +163,7 @@ func newSet(a *app.App) *cobra.Command {
 		Long:    "The value of a list is separated by commas.",
 		Example: "  muntin settings set compaction.keep 30000\n  muntin settings set tools -- -bash",
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			return o.change(ctx, func(data []byte) ([]byte, error) {
-				if err := o.allowed(args[0]); err != nil {
-					return nil, err
-				}
-				return settings.Set(data, args[0], args[1])
-			})
+			return o.Set(ctx, args[0], args[1])
 		}),
 	}
 	o.flag(cmd)
@@ -175,13 +175,7 @@ func newUnset(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "unset <setting>", Short: "Take one setting out of the file", Args: app.Args(1, 1, "the name of a setting"), ValidArgsFunction: names,
 		RunE: a.Interruptible(func(ctx context.Context, args []string) error {
-			return o.change(ctx, func(data []byte) ([]byte, error) {
-				out, was, err := settings.Unset(data, args[0])
-				if err == nil && !was {
-					err = fmt.Errorf("%s is not set there", args[0])
-				}
-				return out, err
-			})
+			return o.Unset(ctx, args[0])
 		}),
 	}
 	o.flag(cmd)
@@ -268,6 +262,27 @@ func (o *Options) location() (settings.Location, error) {
 	}
 	path := resource.SettingsFile(resource.Project(dir))
 	return settings.Location{Path: path, Lock: filepath.Join(a.Layout.State, "settings.lock"), Perm: 0o644}, nil
+}
+
+// Set changes a setting in the file that is meant.
+func (o *Options) Set(ctx context.Context, name, value string) error {
+	return o.change(ctx, func(data []byte) ([]byte, error) {
+		if err := o.allowed(name); err != nil {
+			return nil, err
+		}
+		return settings.Set(data, name, value)
+	})
+}
+
+// Unset takes a setting out of it; that it was not there is an error.
+func (o *Options) Unset(ctx context.Context, name string) error {
+	return o.change(ctx, func(data []byte) ([]byte, error) {
+		out, was, err := settings.Unset(data, name)
+		if err == nil && !was {
+			err = fmt.Errorf("%s is not set there", name)
+		}
+		return out, err
+	})
 }
 
 // change edits the file that is meant.
