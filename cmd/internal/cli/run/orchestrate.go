@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -57,10 +58,7 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	if err != nil {
 		return err
 	}
-	told := notify.Options{Recipe: recipe, Run: run, Environ: env, Log: log, Now: a.Now}
-	if a.Streams.OutTTY {
-		told.Terminal = a.Streams.Out
-	}
+	told := notify.Options{Recipe: recipe, Run: run, Environ: env, Log: log, Now: a.Now, Terminal: terminalOf(a)}
 	on := openTmux(ctx, a, run, log)
 	if on.host != nil {
 		told.Messenger = on.host
@@ -102,6 +100,14 @@ func orchestrate(ctx context.Context, a *app.App, run orchestrator.Run) error {
 	}
 	log.Info("the orchestrator was ended")
 	return nil
+}
+
+// terminalOf is where a bell rings; nil where there is no terminal.
+func terminalOf(a *app.App) io.Writer {
+	if !a.Streams.OutTTY {
+		return nil
+	}
+	return a.Streams.Out
 }
 
 // onTmux is the tmux server that a run is on, as its orchestrator needs it. All is
