@@ -250,6 +250,7 @@ func TestPlanStatus(t *testing.T) {
 		{"text\n---\nstatus: draft\n---\n", PlanNone, ""},
 		{"---\nstatus: aproved\n---\n", PlanNone, `"aproved" is none of draft, approved and done`},
 		{"---\nstatus: [\n---\n", PlanNone, "front matter"},
+		{"---\nstatus: draft\n" + strings.Repeat("# long\n", 10_000) + "---\n", PlanNone, "more than 65536"},
 	}
 	for _, tt := range tests {
 		got, err := PlanStatus([]byte(tt.src))

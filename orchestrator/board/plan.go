@@ -20,10 +20,17 @@ const (
 	PlanDone     Status = "done"
 )
 
+// maxFrontMatter bounds the front matter that is read, in bytes: agents write the
+// plan, and the reader of YAML takes a time that grows with the square of its keys.
+const maxFrontMatter = 64 << 10
+
 // PlanStatus reads `status:` from the front matter of a PLAN.md. Other keys are
 // the author's own. The error says what stands there instead of a status.
 func PlanStatus(src []byte) (Status, error) {
 	matter, _ := frontMatter(bytes.TrimPrefix(src, []byte("\ufeff")))
+	if len(matter) > maxFrontMatter {
+		return PlanNone, fmt.Errorf("reading the plan's front matter: it has %d bytes, more than %d", len(matter), maxFrontMatter)
+	}
 	var head struct {
 		Status Status `yaml:"status"`
 	}
