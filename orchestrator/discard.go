@@ -77,7 +77,7 @@ func (m made) clear(ctx context.Context) error {
 	for _, path := range m.worktrees() {
 		teardown, err := m.commands(path, m.recipe.Worktree.Teardown)
 		errs = append(errs, err)
-		_, err = m.git.Remove(ctx, worktree.RemoveRequest{
+		err = m.remove(ctx, worktree.RemoveRequest{
 			Path: path, Branch: m.branch(path), Unused: true, Fresh: m.fresh, Teardown: teardown,
 		})
 		if !errors.Is(err, worktree.ErrMissing) {
@@ -93,4 +93,31 @@ func (m made) clear(ctx context.Context) error {
 	_ = os.Remove(m.dir.Worktrees(m.info.Name)) // stays if something is in it
 	return errors.Join(append(errs, m.returnPorts(ctx),
 		m.git.DeleteBranch(ctx, m.info.Branch, m.info.Base), m.git.DropStart(ctx, m.info.Name))...)
+}
+
+// How long processes of panes that were ended may hold their folders, and how
+// often that is looked at.
+const (
+	holdTimeout = 5 * time.Second
+	holdLook    = 50 * time.Millisecond
+)
+
+// remove removes a worktree. What ran in it has just been told to end: while it
+// holds the folder, removal is refused, and tried again.
+func (m made) remove(ctx context.Context, req worktree.RemoveRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, holdTimeout)
+	defer cancel()
+	tick := time.NewTicker(holdLook)
+	defer tick.Stop()
+	for {
+		_, err := m.git.Remove(ctx, req)
+		if !errors.Is(err, worktree.ErrRefused) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
 }
