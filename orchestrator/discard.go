@@ -105,8 +105,8 @@ const (
 // remove removes a worktree. What ran in it has just been told to end: while it
 // holds the folder, removal is refused, and tried again.
 func (m made) remove(ctx context.Context, req worktree.RemoveRequest) error {
-	ctx, cancel := context.WithTimeout(ctx, holdTimeout)
-	defer cancel()
+	enough := time.NewTimer(holdTimeout) // of waiting only: a removal itself may take long
+	defer enough.Stop()
 	tick := time.NewTicker(holdLook)
 	defer tick.Stop()
 	for {
@@ -115,6 +115,8 @@ func (m made) remove(ctx context.Context, req worktree.RemoveRequest) error {
 			return err
 		}
 		select {
+		case <-enough.C:
+			return err
 		case <-ctx.Done():
 			return err
 		case <-tick.C:
